@@ -1,0 +1,1 @@
+"""Hosts: one host's events translated into lifecycle calls, nothing more."""

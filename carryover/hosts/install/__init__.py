@@ -1,0 +1,1 @@
+"""Register with hosts and unregister, every file given back byte for byte."""

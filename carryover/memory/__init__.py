@@ -1,0 +1,1 @@
+"""What is remembered: pure functions without input or output."""

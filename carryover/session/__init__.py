@@ -1,0 +1,1 @@
+"""One agent session, from start to exit."""

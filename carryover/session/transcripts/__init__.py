@@ -1,0 +1,1 @@
+"""One tail reader for each host's session file."""
