@@ -82,6 +82,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "The note is again the one of {time}.",
         "笔记已恢复为 {time} 的版本。",
     ),
+    "cli.usage": (
+        "{reason} Try `{command} --help`.",
+        "{reason} 请看 `{command} --help`。",
+    ),
     "status.open": (
         "carryover: {n} open",
         "carryover：{n} 项未完成",
