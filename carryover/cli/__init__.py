@@ -22,25 +22,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from carryover.cli.commands import carryover
 
     try:
-        status = carryover.main(arguments, prog_name="carryover", standalone_mode=False)
-        sys.stdout.flush()
-        return int(status or 0)
+        return int(carryover.main(arguments, prog_name="carryover", standalone_mode=False) or 0)
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "carryover"
-        return _complain(
-            say("cli.usage", _language(), reason=error.format_message(), command=path), WRONG_USE
-        )
+        command = error.ctx.command_path if error.ctx else "carryover"
+        reason = say("cli.usage", _language(), reason=error.format_message(), command=command)
+        return _complain(reason, WRONG_USE)
     except click.ClickException as error:
         return _complain(error.format_message(), REFUSED)
     except click.Abort:
         return INTERRUPTED
     except CarryoverError as error:
         return _complain(str(error), REFUSED)
-    except BrokenPipeError:
-        # The reader has seen enough. What is still in the buffer must not be tried again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return REFUSED
-    except OSError as error:
+    except OSError as error:  # of the output; click itself lets a reader leave early
         return _complain(f"{error.filename or 'output'}: {error.strerror}", REFUSED)
 
 
