@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from carryover.memory.events import Event
@@ -24,7 +25,7 @@ LINEAGE = 12
 SESSIONS = 64
 
 
-class OutOfOrder(Exception):
+class OutOfOrder(Exception):  # noqa: N818 - a signal between the fold and its caller, not a failure
     """An event is older than the state, or made from a note the state no longer holds: fold the whole set again."""
 
 
@@ -103,7 +104,7 @@ def fold(events: Iterable[Event], state: State = EMPTY) -> State:
     """
     ordered = list(events)
     ids = [event.id for event in ordered]
-    if any(later <= earlier for earlier, later in zip(ids, ids[1:], strict=False)):
+    if any(later <= earlier for earlier, later in pairwise(ids)):
         ordered = list(_unique(ordered))
     if state.events and ordered and ordered[0].id <= state.last:
         raise OutOfOrder
@@ -111,7 +112,7 @@ def fold(events: Iterable[Event], state: State = EMPTY) -> State:
 
 
 def _unique(events: list[Event]) -> Iterable[Event]:
-    """Each id once, in order. Where two lines claim one id, the smaller line is taken, so that order of files is nothing."""
+    """Each id once, in order. Where two lines claim one id, the smaller line has it, in whatever order they came."""
     last = ""
     for event in sorted(events, key=lambda event: (event.id, event.line)):
         if event.id != last:

@@ -51,6 +51,8 @@ class Owed:
 
     id: str
     checkpoint: Checkpoint
+    #: Words that it may have.
+    words: int
     #: The note it is to replace: its text, and the ids that were known when it was asked for.
     note: str
     base: tuple[str, ...]
@@ -130,6 +132,7 @@ def ask(store: Store, settings: Settings, checkpoint: Checkpoint) -> tuple[Owed,
     owed = Owed(
         os.urandom(8).hex(),
         checkpoint,
+        settings.summary_words,
         note.text if note else "",
         tuple(state.base(checkpoint.tree)),
         prompt.text,
@@ -138,7 +141,7 @@ def ask(store: Store, settings: Settings, checkpoint: Checkpoint) -> tuple[Owed,
     return owed, prompt
 
 
-def take(store: Store, settings: Settings, owed: Owed, answer: Answer) -> str:
+def take(store: Store, owed: Owed, answer: Answer) -> str:
     """
     Judge an answer and, if it is good, put it on record; why it was not, else (empty when it was).
 
@@ -146,9 +149,7 @@ def take(store: Store, settings: Settings, owed: Owed, answer: Answer) -> str:
         StoreError: it is good and cannot be written.
     """
     checkpoint = owed.checkpoint
-    verdict = summary.judge(
-        answer, owed.note, settings.summary_words, checkpoint.language, owed.transcript
-    )
+    verdict = summary.judge(answer, owed.note, owed.words, checkpoint.language, owed.transcript)
     if verdict.text is None:
         return verdict.reason
     with store.writing() as writer:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -39,7 +38,7 @@ class Checkpoint:
     tree: str
     language: str
     owner: Owner | None
-    #: The raw tail it was saved as, when nobody saw its end or it was left for another session; a summary is still owed.
+    #: The raw tail it was saved as, where the summary was left to another session.
     raw: str = ""
 
 
@@ -56,9 +55,13 @@ class Checkpoints:
         data = json.dumps(asdict(checkpoint), ensure_ascii=True, separators=(",", ":")).encode()
         files.replace(self.system, self.path(checkpoint.session), data)
 
-    def drop(self, session: str) -> None:
-        with suppress(FileNotFoundError):
+    def drop(self, session: str) -> bool:
+        """Remove it; False where somebody else has done so already."""
+        try:
             self.system.unlink(self.path(session))
+        except FileNotFoundError:
+            return False
+        return True
 
     def all(self) -> list[Checkpoint]:
         """Every checkpoint that can be read, by session; one that cannot be read says nothing about anybody."""
