@@ -38,6 +38,14 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "Summing up this session for the next one, {seconds} s at most. Ctrl+C skips it; nothing is lost.",
         "正在为下次会话整理摘要（最多 {seconds} 秒）。按 Ctrl+C 可跳过，不会丢失内容。",
     ),
+    "summary.saving_now": (
+        "Summing up this session, {seconds} s at most.",
+        "正在整理本次会话的摘要，最多 {seconds} 秒。",
+    ),
+    "summary.catching_up": (
+        "Summing up a session that ended without saving, {seconds} s at most, in the background.",
+        "正在后台整理一个未保存就结束的会话，最多 {seconds} 秒。",
+    ),
     "summary.saved": (
         "Session summed up. The next one will be given the summary.",
         "已整理好本次会话的摘要，下次会话会收到它。",
@@ -50,9 +58,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "summary.rejected.refusal": _not_summed_up("the model refused", "模型拒绝了请求"),
     "summary.rejected.cut": _not_summed_up("the model's answer was cut off", "模型的回答被截断了"),
     "summary.rejected.long": _not_summed_up("the model's answer was too long", "模型的回答太长"),
-    "summary.rejected.language": _not_summed_up(
-        "the model answered in another language", "模型用了另一种语言回答"
-    ),
+    "summary.rejected.language": _not_summed_up("the model answered in another language", "模型用了另一种语言回答"),
     "summary.rejected.dropped": _not_summed_up(
         "the model's answer left out open items of the note", "模型的回答漏掉了笔记里未完成的事项"
     ),
@@ -70,6 +76,47 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "{path} could not be read: {reason}",
         "无法读取 {path}：{reason}",
     ),
+    "source.agent": ("by the agent", "Agent 写入"),
+    "source.summary": ("summary of a session", "会话摘要"),
+    "source.raw": ("last messages of a session", "会话的最近消息"),
+    "source.command": ("by command", "命令写入"),
+    "source.edit": ("edited in the file", "在文件中编辑"),
+    "source.teammate": ("from a teammate's file", "来自队友的文件"),
+    "source.restore": ("restored", "恢复"),
+    "source.import": ("taken over", "导入"),
+    "source.clear": ("cleared", "清空"),
+    "show.saved": (
+        "saved {time}, {source}; open items: {n}",
+        "保存于 {time}，{source}；未完成事项：{n}",
+    ),
+    "show.more": (
+        "{n} characters more: carryover note",
+        "还有 {n} 个字符：carryover note",
+    ),
+    "show.tail": (
+        "Not in the note yet, clues only: the last {kept} of {messages} messages of a session, {time}",
+        "尚未写进笔记，仅供参考：{time} 的会话，全部 {messages} 条消息中的最后 {kept} 条",
+    ),
+    "show.events": (
+        "events on record: {n}",
+        "记录中的事件：{n}",
+    ),
+    "show.damaged": (
+        "lines that could not be read: {n} (carryover doctor)",
+        "无法读取的行：{n}（carryover doctor）",
+    ),
+    "log.empty": (
+        "Nothing is on record yet: {path}",
+        "还没有任何记录：{path}",
+    ),
+    "note.empty": (
+        "The note is empty: nothing is open.",
+        "笔记是空的：没有未完成的事项。",
+    ),
+    "note.last_session": (
+        "Last session: {path} (in pi: /resume)",
+        "上次会话：{path}（在 pi 中用 /resume）",
+    ),
     "note.none": (
         "No note yet. The agent writes one as it works; `carryover note --set FILE` sets one by hand.",
         "还没有笔记。Agent 会在工作中写下它；也可以用 `carryover note --set 文件` 手动写入。",
@@ -81,6 +128,14 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "note.restored": (
         "The note is again the one of {time}.",
         "笔记已恢复为 {time} 的版本。",
+    ),
+    "project.none": (
+        "No notes are kept here: this folder is no project (the home folder never is one).",
+        "这里不保存笔记：这个文件夹不是项目（主目录永远不算项目）。",
+    ),
+    "command.unknown": (
+        "There is no /carryover {name}. There are: {known}",
+        "没有 /carryover {name} 这个命令。可用的有：{known}",
     ),
     "cli.usage": (
         "{reason} Try `{command} --help`.",
