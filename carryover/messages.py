@@ -30,6 +30,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "cannot save: {reason}",
         "无法保存：{reason}",
     ),
+    "save.no_session": (
+        "No session is known here yet; name its file: carryover save --session FILE",
+        "这里还没有已知的会话；请指定会话文件：carryover save --session 文件",
+    ),
     "tail.kept": (
         "Kept the last {kept} of {messages} messages beside the note, as clues only.",
         "已把全部 {messages} 条消息中的最后 {kept} 条附在笔记旁，仅供参考。",
@@ -45,6 +49,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "summary.catching_up": (
         "Summing up a session that ended without saving, {seconds} s at most, in the background.",
         "正在后台整理一个未保存就结束的会话，最多 {seconds} 秒。",
+    ),
+    "summary.no_model": (
+        "No summary: no model is set up for it (summary.endpoint or summary.command in the settings).",
+        "没有生成摘要：没有为它设置模型（设置项 summary.endpoint 或 summary.command）。",
     ),
     "summary.saved": (
         "Session summed up. The next one will be given the summary.",
@@ -140,6 +148,58 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "cli.usage": (
         "{reason} Try `{command} --help`.",
         "{reason} 请看 `{command} --help`。",
+    ),
+    "demo.first": (
+        "1. A session in a throw-away project, {folder}",
+        "1. 在临时项目 {folder} 里开始一个会话",
+    ),
+    "demo.saved": (
+        "2. The agent saves its note with the tool save_carryover:",
+        "2. Agent 用 save_carryover 工具保存笔记：",
+    ),
+    "demo.afterthought": (
+        "3. The user goes on, and nothing more is saved:",
+        "3. 用户继续对话，之后没有再保存：",
+    ),
+    "demo.killed": (
+        "4. SIGKILL: the host and our child process are gone, without a last word.",
+        "4. SIGKILL：宿主和我们的子进程都没了，来不及留下任何内容。",
+    ),
+    "demo.second": (
+        "5. The next session starts, and this is what its model is given:",
+        "5. 下一个会话开始，模型收到的内容是：",
+    ),
+    "demo.done": (
+        "The note is there, and so is what was said after it. {seconds} s, nothing left behind. Next: carryover install",
+        "笔记还在，之后说的话也在。用时 {seconds} 秒，没有留下任何文件。下一步：carryover install",
+    ),
+    "demo.failed": (
+        "The second session was not given all of it. Please report this.",
+        "第二个会话没有收到全部内容。请报告这个问题。",
+    ),
+    "demo.script.question": (
+        "The date parser fails on time zones. Please fix it.",
+        "日期解析遇到时区会失败，请修复。",
+    ),
+    "demo.script.first_item": (
+        "parser.py: offsets of half an hour are still read as full hours (tests/test_dates.py::test_india)",
+        "parser.py：半小时的时区偏移仍被当成整小时（tests/test_dates.py::test_india）",
+    ),
+    "demo.script.second_item": (
+        "no new dependency for this: decided, since the package must install offline",
+        "不为此新增依赖：已决定，因为这个包必须能离线安装",
+    ),
+    "demo.script.afterthought": (
+        "And keep the old CSV export as it is, the accountants still use it.",
+        "另外保留旧的 CSV 导出，财务还在用。",
+    ),
+    "demo.script.answer": (
+        "I will leave it alone and add a test for it.",
+        "好的，我不动它，并补一个测试。",
+    ),
+    "demo.script.go_on": (
+        "Please carry on.",
+        "请继续。",
     ),
     "status.open": (
         "carryover: {n} open",

@@ -12,11 +12,14 @@ from carryover.cli.here import with_json, with_project
 #: Command -> the module in this folder that holds it, in the order of the help text.
 MODULES = {
     "show": "reading",
+    "brief": "reading",
+    "save": "save",
     "note": "writing",
     "clear": "writing",
     "restore": "writing",
     "history": "past",
     "log": "past",
+    "demo": "demo",
     "completion": "shell",
 }
 
