@@ -123,7 +123,7 @@ def ask(store: Store, settings: Settings, checkpoint: Checkpoint) -> tuple[Owed,
         TranscriptError: the session's file cannot be used.
         StoreError: the note on record cannot be read.
     """
-    state = store.known().state
+    state, _ = store.delivered()
     note = state.note(checkpoint.tree)
     tail = pi.tail(Path(checkpoint.file), limit_messages=MESSAGES)
     prompt = summary.request(
