@@ -100,7 +100,7 @@ class Carryover:
         Whether a view is put on record at the start. Its text is delivered in any case; a first note that somebody
         wrote by hand is left as it is until there is something to write.
         """
-        return kind in (Kind.EDITED, Kind.TEAMMATE) or events and kind in (Kind.FOREIGN, Kind.CUT)
+        return kind in (Kind.EDITED, Kind.TEAMMATE) or (events and kind in (Kind.FOREIGN, Kind.CUT))
 
     def _mend(self, run: Run, unsaved: list[Checkpoint], *, cut: bool) -> list[Notice]:
         try:

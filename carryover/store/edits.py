@@ -20,7 +20,7 @@ Find = Callable[[str, str], Event | None]
 
 
 def drafts(state: State, tree: str, view: View | None, find: Find) -> list[dict[str, Any]]:
-    """The note events that are owed to *view*, and to notes that stand beside each other: none where nothing changed."""
+    """The note events owed to *view* and to notes that stand beside each other; none where nothing changed."""
     found = []
     heads = [head.id for head in state.heads.get(tree, ())]
     note = state.note(tree)
