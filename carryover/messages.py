@@ -1,0 +1,129 @@
+"""What carryover says to people, in English and in Chinese.
+
+Each message is one plain line: what happened, what was kept, what to do. The two languages stand side by
+side and take the same values. English is plain ASCII, so that the poorest terminal can show it. Sentences for
+the model and the texts of exceptions are not here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+
+_BESIDE = ("The note is unchanged; the last messages stand beside it.", "笔记未变，最近的消息已附在旁边。")
+
+
+def _not_summed_up(english: str, chinese: str) -> tuple[str, str]:
+    return f"No summary: {english}. {_BESIDE[0]}", f"没有生成摘要：{chinese}。{_BESIDE[1]}"
+
+
+MESSAGES: Mapping[str, tuple[str, str]] = {
+    "save.done": (
+        "Saved. The next session will be given this note.",
+        "已保存，下次会话会收到这份笔记。",
+    ),
+    "save.kept": (
+        "Nothing new to save; the note stands as it was.",
+        "没有新内容要保存，笔记保持不变。",
+    ),
+    "save.cannot": (
+        "cannot save: {reason}",
+        "无法保存：{reason}",
+    ),
+    "tail.kept": (
+        "Kept the last {kept} of {messages} messages beside the note, as clues only.",
+        "已把全部 {messages} 条消息中的最后 {kept} 条附在笔记旁，仅供参考。",
+    ),
+    "summary.saving": (
+        "Summing up this session for the next one, {seconds} s at most. Ctrl+C skips it; nothing is lost.",
+        "正在为下次会话整理摘要（最多 {seconds} 秒）。按 Ctrl+C 可跳过，不会丢失内容。",
+    ),
+    "summary.saved": (
+        "Session summed up. The next one will be given the summary.",
+        "已整理好本次会话的摘要，下次会话会收到它。",
+    ),
+    "summary.skipped": (
+        f"Summary skipped. {_BESIDE[0]}",
+        f"已跳过摘要。{_BESIDE[1]}",
+    ),
+    "summary.rejected.empty": _not_summed_up("the model's answer was empty", "模型的回答是空的"),
+    "summary.rejected.refusal": _not_summed_up("the model refused", "模型拒绝了请求"),
+    "summary.rejected.cut": _not_summed_up("the model's answer was cut off", "模型的回答被截断了"),
+    "summary.rejected.long": _not_summed_up("the model's answer was too long", "模型的回答太长"),
+    "summary.rejected.language": _not_summed_up(
+        "the model answered in another language", "模型用了另一种语言回答"
+    ),
+    "summary.rejected.dropped": _not_summed_up(
+        "the model's answer left out open items of the note", "模型的回答漏掉了笔记里未完成的事项"
+    ),
+    "summary.rejected.error": _not_summed_up("the model could not be asked", "无法向模型发出请求"),
+    "summary.rejected.timeout": _not_summed_up("the model did not answer in time", "模型没有及时回答"),
+    "start.recovered": (
+        "Recovered what was left by sessions that ended without saving: {n}.",
+        "已恢复未保存就结束的会话：{n} 个。",
+    ),
+    "start.conflict": (
+        "{path} has conflict markers. It is left alone until they are resolved; the note on record is used.",
+        "{path} 里有冲突标记。解决之前不会改动它，现在使用记录里的笔记。",
+    ),
+    "start.unreadable": (
+        "{path} could not be read: {reason}",
+        "无法读取 {path}：{reason}",
+    ),
+    "note.none": (
+        "No note yet. The agent writes one as it works; `carryover note --set FILE` sets one by hand.",
+        "还没有笔记。Agent 会在工作中写下它；也可以用 `carryover note --set 文件` 手动写入。",
+    ),
+    "note.cleared": (
+        "Note cleared. Undo: {undo}",
+        "笔记已清空。撤销：{undo}",
+    ),
+    "note.restored": (
+        "The note is again the one of {time}.",
+        "笔记已恢复为 {time} 的版本。",
+    ),
+    "cli.usage": (
+        "{reason} Try `{command} --help`.",
+        "{reason} 请看 `{command} --help`。",
+    ),
+    "status.open": (
+        "carryover: {n} open",
+        "carryover：{n} 项未完成",
+    ),
+    "status.nothing": (
+        "carryover: nothing open",
+        "carryover：没有未完成的事项",
+    ),
+    "status.saving": (
+        "carryover: saving",
+        "carryover：正在保存",
+    ),
+    "status.broken": (
+        "carryover: cannot save",
+        "carryover：无法保存",
+    ),
+}
+
+
+def say(key: str, language: str, **values: object) -> str:
+    """The message *key* in *language* ("zh"; anything else is English), with its values filled in."""
+    english, chinese = MESSAGES[key]
+    return (chinese if language == "zh" else english).format(**values)
+
+
+def locale_language(environ: Mapping[str, str]) -> str:
+    """The message language of this user's locale: "zh" or "en".
+
+    ``LC_ALL``, ``LC_MESSAGES`` and ``LANG`` are asked in that order, as POSIX has it; on Windows, where they
+    are seldom set, the language of the user interface.
+    """
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        if value := environ.get(name):
+            return "zh" if value.lower().startswith("zh") else "en"
+    if sys.platform != "win32":
+        return "en"
+
+    import ctypes
+
+    chinese = 0x04  # LANG_CHINESE, in the low ten bits of a language id
+    return "zh" if ctypes.windll.kernel32.GetUserDefaultUILanguage() & 0x3FF == chinese else "en"
