@@ -34,7 +34,7 @@ LIMIT_BYTES = 8 * 1024 * 1024
 #: How many times its limit a reading may look through for the beginning of a line too long to be held.
 _LOOK = 8
 #: Unreadable lines on one branch that are bridged. Each costs a walk through what was passed over.
-_GAPS = 64
+_GAPS = 16
 
 SAVE_TOOL = "save_carryover"
 #: Tools that change nothing. After any other, a note saved before it may be out of date.
