@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 from carryover.errors import EventRefused
 from carryover.memory.events import Event
-from carryover.memory.note import finish, merge
+from carryover.memory.merge import merge
+from carryover.memory.note import finish
 from carryover.memory.state import Standing
 from carryover.store.store import Writer
 from carryover.text import clean

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carryover.completion import Answer, Prompt
-from carryover.memory.note import finish, merge
+from carryover.memory.merge import merge
+from carryover.memory.note import finish
 from carryover.session import summary
 from carryover.session.transcripts import pi
 from carryover.session.transcripts.base import Tail

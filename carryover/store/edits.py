@@ -11,7 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from carryover.memory.events import Event
-from carryover.memory.note import finish, merge
+from carryover.memory.merge import merge
+from carryover.memory.note import finish
 from carryover.memory.state import State
 from carryover.store.views import Kind, View
 
