@@ -86,6 +86,30 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "{reason} Try `{command} --help`.",
         "{reason} 请看 `{command} --help`。",
     ),
+    "project.none": (
+        "This folder is no project, so nothing is kept here (the home folder is never one).",
+        "这个文件夹不是项目，因此不会保存任何内容（主目录从不算作项目）。",
+    ),
+    "command.unknown": (
+        "There is no `/carryover {name}`. There is: {known}",
+        "没有 `/carryover {name}` 这个命令。可用的有：{known}",
+    ),
+    "summary.catching_up": (
+        "Summing up a session that ended without saving ...",
+        "正在整理一个未保存就结束的会话……",
+    ),
+    "summary.saving_now": (
+        "Summing up this session ({seconds} s at most) ...",
+        "正在整理本次会话的摘要（最多 {seconds} 秒）……",
+    ),
+    "note.empty": (
+        "The note is empty: nothing is open.",
+        "笔记是空的：没有未完成的事项。",
+    ),
+    "note.last_session": (
+        "Last session: {path} (reopen it with /resume)",
+        "上次会话：{path}（可用 /resume 打开）",
+    ),
     "status.open": (
         "carryover: {n} open",
         "carryover：{n} 项未完成",

@@ -19,13 +19,13 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LAYERS = (
     ("", "__main__"),
     ("cli",),
-    ("hosts",),
+    ("hosts", "library"),
     ("session",),
     ("topics", "recall"),
     ("completion", "embedding", "repository", "store"),
     ("memory",),
     ("project", "settings"),
-    ("jsonc", "messages", "text"),
+    ("jsonc", "messages", "process", "text", "worktree"),
     ("errors",),
 )
 LEVEL = {unit: level for level, units in enumerate(LAYERS) for unit in units}
