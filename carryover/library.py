@@ -54,8 +54,8 @@ class Memory:
         self.by = by
 
     def state(self) -> State:
-        """Everything that stands. Raises `StoreUnavailable` where the log cannot be read."""
-        return self.store.known().state
+        """Everything that stands, edits of CARRYOVER.md included. Raises `StoreUnavailable` where it cannot be read."""
+        return self.store.delivered()[0]
 
     def note(self) -> str:
         """The note, without finished items; empty where there is none."""

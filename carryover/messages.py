@@ -43,12 +43,12 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "正在为下次会话整理摘要（最多 {seconds} 秒）。按 Ctrl+C 可跳过，不会丢失内容。",
     ),
     "summary.saving_now": (
-        "Summing up this session, {seconds} s at most.",
-        "正在整理本次会话的摘要，最多 {seconds} 秒。",
+        "Summing up this session ({seconds} s at most) ...",
+        "正在整理本次会话的摘要（最多 {seconds} 秒）……",
     ),
     "summary.catching_up": (
-        "Summing up a session that ended without saving, {seconds} s at most, in the background.",
-        "正在后台整理一个未保存就结束的会话，最多 {seconds} 秒。",
+        "Summing up a session that ended without saving ...",
+        "正在整理一个未保存就结束的会话……",
     ),
     "summary.no_model": (
         "No summary: no model is set up for it (summary.endpoint or summary.command in the settings).",
@@ -122,8 +122,8 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "笔记是空的：没有未完成的事项。",
     ),
     "note.last_session": (
-        "Last session: {path} (in pi: /resume)",
-        "上次会话：{path}（在 pi 中用 /resume）",
+        "Last session: {path} (reopen it with /resume)",
+        "上次会话：{path}（可用 /resume 打开）",
     ),
     "note.none": (
         "No note yet. The agent writes one as it works; `carryover note --set FILE` sets one by hand.",
@@ -138,12 +138,12 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "笔记已恢复为 {time} 的版本。",
     ),
     "project.none": (
-        "No notes are kept here: this folder is no project (the home folder never is one).",
-        "这里不保存笔记：这个文件夹不是项目（主目录永远不算项目）。",
+        "This folder is no project, so nothing is kept here (the home folder is never one).",
+        "这个文件夹不是项目，因此不会保存任何内容（主目录从不算作项目）。",
     ),
     "command.unknown": (
-        "There is no /carryover {name}. There are: {known}",
-        "没有 /carryover {name} 这个命令。可用的有：{known}",
+        "There is no `/carryover {name}`. There is: {known}",
+        "没有 `/carryover {name}` 这个命令。可用的有：{known}",
     ),
     "cli.usage": (
         "{reason} Try `{command} --help`.",
@@ -170,7 +170,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "5. 下一个会话开始，模型收到的内容是：",
     ),
     "demo.done": (
-        "The note is there, and so is what was said after it. {seconds} s, nothing left behind. Next: carryover install",
+        "The note is there, and what was said after it. {seconds} s, nothing left behind. Next: carryover install",
         "笔记还在，之后说的话也在。用时 {seconds} 秒，没有留下任何文件。下一步：carryover install",
     ),
     "demo.failed": (

@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import Any
 
 from carryover.memory.events import Event
-from carryover.memory.note import finish, merge
+from carryover.memory.merge import merge
+from carryover.memory.note import finish
 
 #: Raw tails that stand beside the note of one tree; older ones stay in the log and are counted.
 TAILS = 3

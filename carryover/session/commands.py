@@ -21,7 +21,7 @@ OFFERED = 20
 
 def show(run: Run, language: str) -> Outcome:
     """The note, the tails beside it, and where the last session is."""
-    state = run.store.known().state
+    state, _ = run.store.delivered()
     note, tails = state.note(run.tree), state.tails(run.tree)
     if note is None and not tails:
         return Outcome(text=say("note.none", language))
@@ -35,7 +35,7 @@ def show(run: Run, language: str) -> Outcome:
 
 def clear(run: Run, language: str) -> Outcome:
     """Clear the note; `restore` undoes it."""
-    if not run.store.known().state.trees():
+    if not run.store.delivered()[0].trees():
         return Outcome(text=say("note.none", language))
     with run.store.writing() as writer:
         cleared = notes.clear(writer, run.author("human", "command"))

@@ -85,19 +85,28 @@ class Carryover:
             return [Notice("warning", say("start.conflict", self.language, path=run.store.view_path))]
         if run.session.nested:
             return []
+        edited = run.session.saves_itself and self._on_record_now(view.kind, bool(state.events))
         unseen = recovery.ended_unseen(run)
         run.owed = [one for one in unseen if one.raw]
         unsaved = [one for one in unseen if not one.raw]
         joined = len(state.heads.get(run.tree, ())) > 1
-        if not (unsaved or joined or view.kind in _CHANGED or view.kind is Kind.CUT):
+        if not (unsaved or joined or edited):
             return []
         return self._mend(run, unsaved, cut=view.kind is Kind.CUT)
+
+    @staticmethod
+    def _on_record_now(kind: Kind, events: bool) -> bool:
+        """
+        Whether a view is put on record at the start. Its text is delivered in any case; a first note that somebody
+        wrote by hand is left as it is until there is something to write.
+        """
+        return kind in (Kind.EDITED, Kind.TEAMMATE) or (events and kind in (Kind.FOREIGN, Kind.CUT))
 
     def _mend(self, run: Run, unsaved: list[Checkpoint], *, cut: bool) -> list[Notice]:
         try:
             with run.store.writing() as writer:  # taking the lock merges the view's edits
                 recovered = [one for one in unsaved if recovery.recover(run, writer, one)]
-                if cut and writer.state.events:
+                if cut:
                     writer.render()
         except _FAILURES as error:
             return self._cannot(error)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 
 from carryover.errors import EventRefused
 from carryover.memory.events import Event
-from carryover.memory.note import finish, merge
+from carryover.memory.merge import merge
+from carryover.memory.note import finish
+from carryover.memory.state import Standing
 from carryover.store.store import Writer
 from carryover.text import clean
 
@@ -30,6 +32,10 @@ class Shown:
 
     ids: tuple[str, ...] = field(default=())
     text: str = ""
+
+    def covers(self, note: Standing) -> bool:
+        """Whether the author knows *note*: an edit of the file is known by its text before it is on record."""
+        return note.id in self.ids or note.text == self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ def write(writer: Writer, text: str, author: Author, shown: Shown | None = None)
     open_text = finish(text)
     known = shown or Shown(tuple(writer.base))
     current = writer.state.note(writer.tree)
-    unseen = current if current is not None and current.id not in known.ids else None
+    unseen = current if current is not None and not known.covers(current) else None
     written = merge(finish(known.text), unseen.text, open_text) if unseen is not None else text
     event = _append(writer, "note", author, _base(writer, known.ids), text=written, source=author.source)
     return Written(

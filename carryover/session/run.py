@@ -76,10 +76,11 @@ class Run:
             state, _ = self.store.delivered()
         except StoreUnavailable:
             return None  # the next boundary says what could not be read
-        shown = _shown(state, self.tree)
-        if set(shown.ids) <= set(self.shown.ids):
+        note = state.note(self.tree)
+        known = note is None or self.shown.covers(note)
+        if known and {tail.id for tail in state.tails(self.tree)} <= set(self.shown.ids):
             return None
-        self.shown = shown
+        self.shown = _shown(state, self.tree)
         return brief(state, replace(self._request(), last_session=None, tools=False, unreadable=())).text or None
 
     def _request(self) -> Request:
@@ -110,7 +111,8 @@ class Run:
 
     def status(self, language: str) -> str:
         """How many items are open, for a status bar; empty where no note was ever written."""
-        note = self.store.known().state.note(self.tree)
+        state, _ = self.store.delivered()
+        note = state.note(self.tree)
         if note is None:
             return ""
         count = len(items(note.text))

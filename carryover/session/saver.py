@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from carryover.completion import Answer, Prompt
-from carryover.memory.note import finish, merge
+from carryover.memory.merge import merge
+from carryover.memory.note import finish
 from carryover.session import summary
 from carryover.session.transcripts import pi
 from carryover.session.transcripts.base import Tail
@@ -123,7 +124,7 @@ def ask(store: Store, settings: Settings, checkpoint: Checkpoint) -> tuple[Owed,
         TranscriptError: the session's file cannot be used.
         StoreError: the note on record cannot be read.
     """
-    state = store.known().state
+    state, _ = store.delivered()
     note = state.note(checkpoint.tree)
     tail = pi.tail(Path(checkpoint.file), limit_messages=MESSAGES)
     prompt = summary.request(

@@ -19,11 +19,10 @@ from typing import Any
 
 from carryover.errors import SecretFound, StoreError, StoreUnavailable
 from carryover.memory.events import Event
-from carryover.memory.note import finish, merge
-from carryover.memory.state import OutOfOrder, Standing, State
+from carryover.memory.state import OutOfOrder, Standing, State, fold
 from carryover.project import Project
 from carryover.settings import Settings, cache_dir, state_dir
-from carryover.store import files, snapshot, views
+from carryover.store import edits, files, snapshot, views
 from carryover.store.codec import VERSION, encode, next_id, signed_with
 from carryover.store.files import SYSTEM, FileSystem
 from carryover.store.log import Log
@@ -98,13 +97,30 @@ class Store:
 
     def delivered(self) -> tuple[State, str]:
         """
-        What may be given to a model, and a sentence about what may not: of a project that the user does not trust,
-        only notes that carry this user's own signature.
+        What may be given to a model, and a sentence about what may not.
+
+        Edits of the view are in it, before they are on record. Of a project that the user does not trust there is
+        nothing in it but what carries this user's own signature.
+
+        Raises:
+            StoreUnavailable: the log or the view cannot be read.
         """
         state = self.known().state
-        if self.trusted or not state.trees():
-            return state, ""
-        key = self.key()
+        if not self.trusted:
+            return self._signed(state)
+        for draft in self.edits(state, self.view(state)):
+            fields = {"id": next_id(state.last, 0), "op": "note", "by": "hook", "tree": self.project.tree, **draft}
+            state = fold([Event({"at": state.newest, **fields})], state)
+        return state, ""
+
+    def edits(self, state: State, view: View | None) -> list[dict[str, Any]]:
+        """The note events that are owed to the view as it stands."""
+        if not self.trusted and view is not None and view.kind in (Kind.TEAMMATE, Kind.FOREIGN):
+            view = None
+        return edits.drafts(state, self.project.tree, view, lambda name, value: self.log.find(value, name))
+
+    def _signed(self, state: State) -> tuple[State, str]:
+        key = self.key() if state.trees() else None
 
         def ours(standing: Standing) -> bool:
             event = self.log.find(standing.id)
@@ -112,16 +128,17 @@ class Store:
 
         heads = {tree: tuple(filter(ours, heads)) for tree, heads in state.heads.items()}
         raw = {tree: tuple(filter(ours, raw)) for tree, raw in state.raw.items()}
-        withheld = sum(len(state.heads[tree]) - len(heads[tree]) for tree in heads)
-        withheld += sum(len(state.raw[tree]) - len(raw[tree]) for tree in raw)
+        before = sum(map(len, (*state.heads.values(), *state.raw.values())))
+        withheld = before - sum(map(len, (*heads.values(), *raw.values())))
         told = replace(state, heads={tree: some for tree, some in heads.items() if some}, raw=raw)
-        return told, f"{withheld} held back: this project is not trusted, and they were not written here" if withheld else ""
+        words = "held back: this project is not trusted, and they were not written here"
+        return told, f"{withheld} {words}" if withheld else ""
 
     def view(self, state: State) -> View:
         """What stands in CARRYOVER.md. Raises `StoreUnavailable` where that cannot be known."""
         view = views.read(self.view_path, state, self.project.tree)
         if view.kind is Kind.TEAMMATE and self.log.find(view.ancestors[0]) is not None:
-            return View(Kind.OLDER, view.text, view.ancestors, view.tails, newline=view.newline, bom=view.bom)
+            return replace(view, kind=Kind.OLDER)
         return view
 
     def keep_snapshot(self, known: Known) -> None:
@@ -276,68 +293,15 @@ class Writer:
 
     def absorb(self) -> None:
         """Merge what was done to the view since it was rendered; join notes that stand beside each other."""
-        self._join()
         self._seen = self._stamp()
         try:
             self.view = self.store.view(self.state)
         except StoreUnavailable as error:
             self.view, self.problem = None, str(error)
-            return
-        if self.view.kind is Kind.CONFLICT:
+        if self.view is not None and self.view.kind is Kind.CONFLICT:
             self.problem = f"{self.store.view_path} holds conflict markers; resolve them, and the note is merged"
-        elif self.view.kind is Kind.EDITED or self.store.trusted and self.view.kind in (Kind.TEAMMATE, Kind.FOREIGN):
-            self._take(self.view)
-
-    def _join(self) -> None:
-        heads = self.state.heads.get(self.tree, ())
-        if len(heads) > 1 and (note := self.state.note(self.tree)) is not None:
-            base = [head.id for head in heads]
-            self.append("note", by="hook", source="import", base=base, text=note.text)
-
-    def _take(self, view: View) -> None:
-        note = self.state.note(self.tree)
-        if view.raw:
-            if all(tail.text.strip() != view.text.strip() for tail in self.state.tails(self.tree)):
-                self.append("note", by="hook", source="raw", text=view.text, origin="pi-carryover")
-            return
-        current = note.text if note is not None else ""
-        text = self._merged(view, note, current)
-        dismissed = self._dismissed(view)
-        if finish(text).strip() == current.strip() and not dismissed:
-            return
-        source, origin = self._provenance(view)
-        base = [head.id for head in self.state.heads.get(self.tree, ())] + dismissed
-        extra = {"origin": origin} if origin else {}
-        self.append("note", by="hook", source=source, base=base, text=text, **extra)
-
-    def _merged(self, view: View, note: Standing | None, current: str) -> str:
-        """The view's text, merged with the note that stands where the view was made from another one."""
-        if note is None or view.kind is Kind.FOREIGN or view.ancestors[:1] == (note.id,):
-            return view.text
-        return merge(finish(self._ancestor_text(view)), current, finish(view.text))
-
-    def _ancestor_text(self, view: View) -> str:
-        """The newest text that both the view and our note were made from; empty where there is none, so nothing goes."""
-        for one in view.ancestors:
-            event = self.store.log.find(one) or self.store.log.find(one, "origin")
-            if event is not None and event.tree == self.tree:
-                return event.text
-        return ""
-
-    def _dismissed(self, view: View) -> list[str]:
-        """Tails that somebody deleted from the view of the note that stands."""
-        note = self.state.note(self.tree)
-        if view.kind is not Kind.EDITED or view.ancestors[:1] != ((note.id,) if note else ()):
-            return []
-        return [tail.id for tail in self.state.tails(self.tree) if tail.id not in view.tails]
-
-    def _provenance(self, view: View) -> tuple[str, str]:
-        if view.kind is Kind.FOREIGN:
-            return ("edit" if self.state.events else "import"), ""
-        named = view.ancestors[0] if view.ancestors else ""
-        if not named or named in self.state.lineage.get(self.tree, ()) or self.store.log.find(named) is not None:
-            return "edit", ""
-        return "teammate", named
+        for draft in self.store.edits(self.state, self.view):
+            self.append("note", by="hook", **draft)
 
     def render(self) -> None:
         """Write the views. The log is the truth: a view that cannot be written is said, and loses nothing."""
@@ -354,7 +318,10 @@ class Writer:
         self.store.keep_snapshot(self.known)
 
     def _write_view(self) -> None:
-        content = views.encode(views.render(self.state, self.tree), self.view or View(Kind.MISSING))
+        rendered = views.render(self.state, self.tree)
+        if self.view is not None and self.view.says_the_same(rendered, self.state.note(self.tree)):
+            return  # a teammate's file, taken whole: to rewrite its last line would only dirty the work tree
+        content = views.encode(rendered, self.view or View(Kind.MISSING))
         if content != files.read(self.store.view_path, views.LARGEST + 1):
             files.replace(self.store.system, self.store.view_path, content, mode=0o644)
 

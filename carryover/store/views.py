@@ -63,9 +63,17 @@ class View:
     #: Tails that stand in it.
     tails: frozenset[str] = frozenset()
     raw: bool = False
+    #: The fingerprint of what stands above its closing comment.
+    fingerprint: str = ""
     #: How the file is written, so that a rewriting keeps it.
     newline: str = "\n"
     bom: bool = False
+
+    def says_the_same(self, rendered: str, note: Standing | None) -> bool:
+        """Whether it is the teammate's rendering that *note* was taken from, with nothing to add to it."""
+        mark = _MARK.search(rendered)
+        taken = note is not None and note.origin and self.ancestors[:1] == (note.origin,)
+        return bool(taken and mark and mark[3] == self.fingerprint)
 
 
 def render(state: State, tree: str = "") -> str:
@@ -115,9 +123,9 @@ def read(path: Path, state: State, tree: str = "") -> View:
 
 
 def _classify(content: str, state: State, tree: str, newline: str, bom: bool) -> View:
-    def view(kind: Kind, text: str = "", ancestors: tuple[str, ...] = (), raw: bool = False) -> View:
+    def view(kind: Kind, text: str = "", ancestors: tuple[str, ...] = (), raw: bool = False, print_: str = "") -> View:
         tails = frozenset(match[1] for match in _TAIL.finditer(content))
-        return View(kind, text, ancestors, tails, raw, newline, bom)
+        return View(kind, text, ancestors, tails, raw, print_, newline, bom)
 
     if len(_CONFLICT.findall(content)) > 1:
         return view(Kind.CONFLICT)
@@ -131,10 +139,10 @@ def _classify(content: str, state: State, tree: str, newline: str, bom: bool) ->
     if fingerprint(body) != mark[3]:
         return view(Kind.EDITED, text, ancestors)
     note = state.note(tree)
-    if mark[1] == (note.id if note else ""):
-        return view(Kind.CURRENT, text, ancestors)
+    if mark[1] in ((note.id, note.origin) if note else ("",)):
+        return view(Kind.CURRENT, text, ancestors, print_=mark[3])
     known = mark[1] in state.lineage.get(tree, ())
-    return view(Kind.OLDER if known or not mark[1] else Kind.TEAMMATE, text, ancestors)
+    return view(Kind.OLDER if known or not mark[1] else Kind.TEAMMATE, text, ancestors, print_=mark[3])
 
 
 def _unmarked(content: str, state: State, tree: str, view: Callable[..., View]) -> View:
