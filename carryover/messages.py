@@ -30,6 +30,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "cannot save: {reason}",
         "无法保存：{reason}",
     ),
+    "save.no_session": (
+        "No session is known here yet; name its file: carryover save --session FILE",
+        "这里还没有已知的会话；请指定会话文件：carryover save --session 文件",
+    ),
     "tail.kept": (
         "Kept the last {kept} of {messages} messages beside the note, as clues only.",
         "已把全部 {messages} 条消息中的最后 {kept} 条附在笔记旁，仅供参考。",
@@ -37,6 +41,18 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "summary.saving": (
         "Summing up this session for the next one, {seconds} s at most. Ctrl+C skips it; nothing is lost.",
         "正在为下次会话整理摘要（最多 {seconds} 秒）。按 Ctrl+C 可跳过，不会丢失内容。",
+    ),
+    "summary.saving_now": (
+        "Summing up this session ({seconds} s at most) ...",
+        "正在整理本次会话的摘要（最多 {seconds} 秒）……",
+    ),
+    "summary.catching_up": (
+        "Summing up a session that ended without saving ...",
+        "正在整理一个未保存就结束的会话……",
+    ),
+    "summary.no_model": (
+        "No summary: no model is set up for it (summary.endpoint or summary.command in the settings).",
+        "没有生成摘要：没有为它设置模型（设置项 summary.endpoint 或 summary.command）。",
     ),
     "summary.saved": (
         "Session summed up. The next one will be given the summary.",
@@ -50,9 +66,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "summary.rejected.refusal": _not_summed_up("the model refused", "模型拒绝了请求"),
     "summary.rejected.cut": _not_summed_up("the model's answer was cut off", "模型的回答被截断了"),
     "summary.rejected.long": _not_summed_up("the model's answer was too long", "模型的回答太长"),
-    "summary.rejected.language": _not_summed_up(
-        "the model answered in another language", "模型用了另一种语言回答"
-    ),
+    "summary.rejected.language": _not_summed_up("the model answered in another language", "模型用了另一种语言回答"),
     "summary.rejected.dropped": _not_summed_up(
         "the model's answer left out open items of the note", "模型的回答漏掉了笔记里未完成的事项"
     ),
@@ -70,6 +84,47 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "{path} could not be read: {reason}",
         "无法读取 {path}：{reason}",
     ),
+    "source.agent": ("by the agent", "Agent 写入"),
+    "source.summary": ("summary of a session", "会话摘要"),
+    "source.raw": ("last messages of a session", "会话的最近消息"),
+    "source.command": ("by command", "命令写入"),
+    "source.edit": ("edited in the file", "在文件中编辑"),
+    "source.teammate": ("from a teammate's file", "来自队友的文件"),
+    "source.restore": ("restored", "恢复"),
+    "source.import": ("taken over", "导入"),
+    "source.clear": ("cleared", "清空"),
+    "show.saved": (
+        "saved {time}, {source}; open items: {n}",
+        "保存于 {time}，{source}；未完成事项：{n}",
+    ),
+    "show.more": (
+        "{n} characters more: carryover note",
+        "还有 {n} 个字符：carryover note",
+    ),
+    "show.tail": (
+        "Not in the note yet, clues only: the last {kept} of {messages} messages of a session, {time}",
+        "尚未写进笔记，仅供参考：{time} 的会话，全部 {messages} 条消息中的最后 {kept} 条",
+    ),
+    "show.events": (
+        "events on record: {n}",
+        "记录中的事件：{n}",
+    ),
+    "show.damaged": (
+        "lines that could not be read: {n} (carryover doctor)",
+        "无法读取的行：{n}（carryover doctor）",
+    ),
+    "log.empty": (
+        "Nothing is on record yet: {path}",
+        "还没有任何记录：{path}",
+    ),
+    "note.empty": (
+        "The note is empty: nothing is open.",
+        "笔记是空的：没有未完成的事项。",
+    ),
+    "note.last_session": (
+        "Last session: {path} (reopen it with /resume)",
+        "上次会话：{path}（可用 /resume 打开）",
+    ),
     "note.none": (
         "No note yet. The agent writes one as it works; `carryover note --set FILE` sets one by hand.",
         "还没有笔记。Agent 会在工作中写下它；也可以用 `carryover note --set 文件` 手动写入。",
@@ -82,10 +137,6 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "The note is again the one of {time}.",
         "笔记已恢复为 {time} 的版本。",
     ),
-    "cli.usage": (
-        "{reason} Try `{command} --help`.",
-        "{reason} 请看 `{command} --help`。",
-    ),
     "project.none": (
         "This folder is no project, so nothing is kept here (the home folder is never one).",
         "这个文件夹不是项目，因此不会保存任何内容（主目录从不算作项目）。",
@@ -94,21 +145,61 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "There is no `/carryover {name}`. There is: {known}",
         "没有 `/carryover {name}` 这个命令。可用的有：{known}",
     ),
-    "summary.catching_up": (
-        "Summing up a session that ended without saving ...",
-        "正在整理一个未保存就结束的会话……",
+    "cli.usage": (
+        "{reason} Try `{command} --help`.",
+        "{reason} 请看 `{command} --help`。",
     ),
-    "summary.saving_now": (
-        "Summing up this session ({seconds} s at most) ...",
-        "正在整理本次会话的摘要（最多 {seconds} 秒）……",
+    "demo.first": (
+        "1. A session in a throw-away project, {folder}",
+        "1. 在临时项目 {folder} 里开始一个会话",
     ),
-    "note.empty": (
-        "The note is empty: nothing is open.",
-        "笔记是空的：没有未完成的事项。",
+    "demo.saved": (
+        "2. The agent saves its note with the tool save_carryover:",
+        "2. Agent 用 save_carryover 工具保存笔记：",
     ),
-    "note.last_session": (
-        "Last session: {path} (reopen it with /resume)",
-        "上次会话：{path}（可用 /resume 打开）",
+    "demo.afterthought": (
+        "3. The user goes on, and nothing more is saved:",
+        "3. 用户继续对话，之后没有再保存：",
+    ),
+    "demo.killed": (
+        "4. SIGKILL: the host and our child process are gone, without a last word.",
+        "4. SIGKILL：宿主和我们的子进程都没了，来不及留下任何内容。",
+    ),
+    "demo.second": (
+        "5. The next session starts, and this is what its model is given:",
+        "5. 下一个会话开始，模型收到的内容是：",
+    ),
+    "demo.done": (
+        "The note is there, and what was said after it. {seconds} s, nothing left behind. Next: carryover install",
+        "笔记还在，之后说的话也在。用时 {seconds} 秒，没有留下任何文件。下一步：carryover install",
+    ),
+    "demo.failed": (
+        "The second session was not given all of it. Please report this.",
+        "第二个会话没有收到全部内容。请报告这个问题。",
+    ),
+    "demo.script.question": (
+        "The date parser fails on time zones. Please fix it.",
+        "日期解析遇到时区会失败，请修复。",
+    ),
+    "demo.script.first_item": (
+        "parser.py: offsets of half an hour are still read as full hours (tests/test_dates.py::test_india)",
+        "parser.py：半小时的时区偏移仍被当成整小时（tests/test_dates.py::test_india）",
+    ),
+    "demo.script.second_item": (
+        "no new dependency for this: decided, since the package must install offline",
+        "不为此新增依赖：已决定，因为这个包必须能离线安装",
+    ),
+    "demo.script.afterthought": (
+        "And keep the old CSV export as it is, the accountants still use it.",
+        "另外保留旧的 CSV 导出，财务还在用。",
+    ),
+    "demo.script.answer": (
+        "I will leave it alone and add a test for it.",
+        "好的，我不动它，并补一个测试。",
+    ),
+    "demo.script.go_on": (
+        "Please carry on.",
+        "请继续。",
     ),
     "status.open": (
         "carryover: {n} open",

@@ -7,9 +7,19 @@ from importlib import import_module
 import click
 
 from carryover import __version__
+from carryover.cli.here import with_json, with_project
 
 #: Command -> the module in this folder that holds it, in the order of the help text.
 MODULES = {
+    "show": "reading",
+    "brief": "reading",
+    "save": "save",
+    "note": "writing",
+    "clear": "writing",
+    "restore": "writing",
+    "history": "past",
+    "log": "past",
+    "demo": "demo",
     "completion": "shell",
 }
 
@@ -28,7 +38,18 @@ class Commands(click.Group):
         return command
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="carryover %(version)s")
-def carryover() -> None:
-    """What a coding agent must not forget, kept in the project, in files people can read."""
+@with_project
+@with_json
+@click.pass_context
+def carryover(context: click.Context) -> int:
+    """What a coding agent must not forget, kept in the project, in files people can read.
+
+    Without a command: show.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    from carryover.cli.reading import show
+
+    return int(context.invoke(show))

@@ -13,9 +13,7 @@ import carryover
 from carryover.cli import main
 
 
-def run(
-    *words: str, cwd: Path, stdout: int = subprocess.PIPE, **environ: str
-) -> subprocess.CompletedProcess[bytes]:
+def run(*words: str, cwd: Path, stdout: int = subprocess.PIPE, **environ: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "carryover", *words],
         cwd=cwd,
@@ -66,9 +64,7 @@ def test_the_completion_script_asks_us(shell: str, capsys: pytest.CaptureFixture
 
 
 def test_commands_are_completed(tmp_path: Path) -> None:
-    done = run(
-        cwd=tmp_path, _CARRYOVER_COMPLETE="bash_complete", COMP_WORDS="carryover compl", COMP_CWORD="1"
-    )
+    done = run(cwd=tmp_path, _CARRYOVER_COMPLETE="bash_complete", COMP_WORDS="carryover compl", COMP_CWORD="1")
 
     assert done.stdout.split() == [b"plain,completion"]
 
