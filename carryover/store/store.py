@@ -290,7 +290,7 @@ class Writer:
         """
         store = self.store
         now = store.now()
-        if op == "note":
+        if op == "note" and fields.get("source") != "raw":
             fields["text"] = views.without_marks(fields["text"])
         event = {
             "v": VERSION,
