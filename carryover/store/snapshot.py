@@ -83,7 +83,7 @@ def store(system: FileSystem, path: Path, what: Known) -> None:
     """Keep a snapshot. It is not synced: one that a power cut has spoilt is not believed."""
     data = asdict(replace(what, state=EMPTY, fresh=0, torn=False)) | {"format": FORMAT, "state": dump(what.state)}
     content = json.dumps(data, separators=(",", ":")).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    files.make_folder(system, path.parent, durable=False)
     files.replace(system, path, b"%08x\n" % crc32(content) + content, durable=False)
 
 

@@ -227,14 +227,12 @@ class Store:
         Raises:
             (OSError, StoreUnavailable): a folder cannot be made, or is a link.
         """
-        folder, log_folder = self.project.folder, self.project.log_folder
-        files.make_folder(self.system, log_folder, durable=False)  # `Log.append` syncs its name
-        if folder != log_folder:
+        for folder in {self.project.folder, self.project.log_folder}:
             files.make_folder(self.system, folder)
-        for one in {folder, log_folder}:
-            if one.name == ".pi":
+            files.sweep(self.system, folder)
+            if folder.name == ".pi":
                 with suppress(StoreUnavailable):  # a link, or no file: theirs to keep, and no reason not to save
-                    self._ignore(one / ".gitignore")
+                    self._ignore(folder / ".gitignore")
 
     def _ignore(self, path: Path) -> None:
         """Name our files in ``.pi/.gitignore``, and the file itself where it is all ours."""

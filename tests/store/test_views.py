@@ -23,11 +23,6 @@ Stores = Callable[..., Store]
 posix = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes need no rights there")
 
 
-@pytest.fixture
-def store(stores: Stores) -> Store:
-    return stores()
-
-
 def kind(store: Store) -> Kind:
     return store.view(store.known().state).kind
 
