@@ -308,6 +308,7 @@ def note(session: Session, *, failed: bool = False) -> str:
         (lambda s: (note(s), s.tool("of_some_extension")), False),
         (lambda s: (note(s), s.user("one more thing")), False),
         (lambda s: (note(s), s.user("/model x")), True),
+        (lambda s: (note(s), s.message("user", content=[{"type": "image", "data": "A"}])), False),
         (lambda s: (note(s), s.message("bashExecution", command="make", output="")), False),
         (lambda s: (note(s), s.message("bashExecution", command="ls", excludeFromContext=True)), True),
         (lambda s: (note(s), s.add("custom_message", customType="x", content="y")), True),
