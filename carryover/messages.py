@@ -149,6 +149,125 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "{reason} Try `{command} --help`.",
         "{reason} 请看 `{command} --help`。",
     ),
+    "doctor.ok": ("ok", "正常"),
+    "doctor.note": ("note", "注意"),
+    "doctor.fault": ("fault", "故障"),
+    "doctor.project": (
+        "project: {root} ({how})",
+        "项目：{root}（{how}）",
+    ),
+    "doctor.how.named": ("named by you", "由你指定"),
+    "doctor.how.found": ("has notes already", "已有笔记"),
+    "doctor.how.git": ("the git work tree", "git 工作区"),
+    "doctor.how.folder": ("this folder, without git", "当前文件夹，没有 git"),
+    "doctor.log_elsewhere": (
+        "the log is kept for all work trees in {folder}",
+        "所有工作区共用的日志在 {folder}",
+    ),
+    "doctor.log": (
+        "events on record: {n}, in {path}",
+        "记录中的事件：{n} 个，在 {path}",
+    ),
+    "doctor.damaged": (
+        "lines of the log that could not be read: {n}; segment:line {places}",
+        "日志中无法读取的行：{n}；分段:行号 {places}",
+    ),
+    "doctor.damaged.mend": (
+        "They stay where they are and hide nothing else. A copy of the log from a backup can be put beside it.",
+        "这些行会原样保留，不影响其余内容。可以把备份里的日志放到旁边。",
+    ),
+    "doctor.newer": (
+        "lines that a later version wrote: {n}; what is unknown in them is left out",
+        "由更新版本写入的行：{n}；其中不认识的内容被忽略",
+    ),
+    "doctor.newer.mend": (
+        "Update carryover: pip install --upgrade pi-carryover",
+        "请升级 carryover：pip install --upgrade pi-carryover",
+    ),
+    "doctor.read_only": (
+        "nothing can be saved: {folder} cannot be written to",
+        "无法保存：{folder} 不可写",
+    ),
+    "doctor.read_only.mend": (
+        "Make it writable, or name another folder with --project.",
+        "请改为可写，或用 --project 指定别的文件夹。",
+    ),
+    "doctor.cut": (
+        "{path} was cut off; the whole note is on record",
+        "{path} 被截断了；完整的笔记仍在记录中",
+    ),
+    "doctor.cut.mend": (
+        "It is written again at the next session or save.",
+        "下次会话或保存时会重新写出。",
+    ),
+    "doctor.unsigned": (
+        "events are not signed: there is no place for your key, or it cannot be read",
+        "事件没有签名：没有存放密钥的位置，或密钥无法读取",
+    ),
+    "doctor.unsigned.mend": (
+        "Set HOME (or XDG_STATE_HOME) to a folder of yours that can be written to.",
+        "请把 HOME（或 XDG_STATE_HOME）设为你自己的可写文件夹。",
+    ),
+    "doctor.no_cache": (
+        "there is no cache folder, so a start reads the whole log",
+        "没有缓存文件夹，每次启动都要读取整个日志",
+    ),
+    "doctor.no_cache.mend": (
+        "Set HOME (or XDG_CACHE_HOME).",
+        "请设置 HOME（或 XDG_CACHE_HOME）。",
+    ),
+    "doctor.unsaved": (
+        "sessions that ended without saving: {n}",
+        "未保存就结束的会话：{n} 个",
+    ),
+    "doctor.unsaved.mend": (
+        "The next session in this project saves them.",
+        "本项目的下一个会话会保存它们。",
+    ),
+    "doctor.session_gone": (
+        "a session ended without saving, and its file is gone: {path}",
+        "有会话未保存就结束，而且它的文件已不存在：{path}",
+    ),
+    "doctor.session_gone.mend": (
+        "Put the file back before the next session, if it was moved; else nothing can be recovered from it.",
+        "如果文件只是被移走，请在下次会话前放回原处；否则无法从中恢复。",
+    ),
+    "doctor.secrets_off": (
+        "secrets are written as they are: the setting `secrets` is off",
+        "密钥会原样写入：设置项 `secrets` 为 off",
+    ),
+    "doctor.secrets_off.mend": (
+        "Take the setting out, or set it to redact.",
+        "去掉该设置，或设为 redact。",
+    ),
+    "doctor.no_watchfiles": (
+        "edits of CARRYOVER.md are noticed at the next start only: the package watchfiles is missing",
+        "只有下次启动时才会发现对 CARRYOVER.md 的编辑：缺少 watchfiles 包",
+    ),
+    "doctor.no_watchfiles.mend": (
+        "Run: pip install watchfiles",
+        "请运行：pip install watchfiles",
+    ),
+    "doctor.summary.host": (
+        "summaries: by the host's own model",
+        "摘要：由宿主自己的模型生成",
+    ),
+    "doctor.summary.endpoint": (
+        "summaries: by the endpoint of the settings",
+        "摘要：由设置里的接口生成",
+    ),
+    "doctor.summary.command": (
+        "summaries: by the command of the settings",
+        "摘要：由设置里的命令生成",
+    ),
+    "doctor.summary.off": (
+        "no summaries: the setting summary.mode is off",
+        "不生成摘要：设置项 summary.mode 为 off",
+    ),
+    "doctor.summary.off.mend": (
+        "The last messages are kept all the same. To have summaries, set it to on.",
+        "最近的消息照样会保留。需要摘要请设为 on。",
+    ),
     "demo.first": (
         "1. A session in a throw-away project, {folder}",
         "1. 在临时项目 {folder} 里开始一个会话",

@@ -19,6 +19,7 @@ MODULES = {
     "restore": "writing",
     "history": "past",
     "log": "past",
+    "doctor": "doctor",
     "demo": "demo",
     "completion": "shell",
 }

@@ -59,23 +59,29 @@ class Here:
             self.warn(writer.problem)
 
     def state(self) -> State:
-        """What is on record, with edits of CARRYOVER.md merged; that they cannot be merged is said, and hides nothing.
+        """What a session started now would be told, edits of CARRYOVER.md included; what is not is said.
+
+        Raises:
+            StoreUnavailable: the log cannot be read.
+        """
+        state, withheld = self.delivered()
+        if withheld:
+            self.warn(withheld)
+        return state
+
+    def delivered(self) -> tuple[State, str]:
+        """What a session started now would be told, and a sentence about what it would not.
 
         Raises:
             StoreUnavailable: the log cannot be read.
         """
         state = self.store.known().state
         try:
-            kind = self.store.view(state).kind
-            if kind is Kind.CONFLICT:
-                self.warn(say("start.conflict", self.language, path=self.store.view_path))
-            if kind in (Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN):
-                with self.store.writing() as writer:
-                    pass  # taking the lock merges what was edited
-                state = writer.state
+            if self.store.view(state).kind is Kind.CONFLICT:
+                return state, say("start.conflict", self.language, path=self.store.view_path)
+            return self.store.delivered()
         except StoreUnavailable as error:
-            self.warn(str(error))
-        return state
+            return state, str(error)
 
 
 def here() -> Here:

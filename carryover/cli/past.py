@@ -7,6 +7,7 @@ import click
 from carryover.cli import REFUSED
 from carryover.cli.here import Here, here, show_json, with_json, with_project
 from carryover.cli.wording import first_line, short_id, short_time, source
+from carryover.errors import CarryoverError
 from carryover.memory.events import Event
 from carryover.memory.note import items
 from carryover.store import history as past
@@ -14,13 +15,19 @@ from carryover.store import history as past
 #: Characters of a note's first line in a list, and of a session's id in a line of the log.
 GLIMPSE = 60
 SESSION_LENGTH = 12
+#: Notes that the shell offers.
+OFFERED = 20
 
 
 def complete_note(context: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
     """For the shell: the ids of the last notes."""
-    place = here()
-    ids = [short_id(event.id) for event in past.notes(place.store.log, place.tree, 20)]
-    return [one for one in ids if one.startswith(incomplete.upper())]
+    try:
+        with context.scope(cleanup=False):
+            place = here()
+        events = past.notes(place.store.log, place.tree, OFFERED)
+    except CarryoverError:
+        return []  # what cannot be offered can still be typed
+    return [short for event in events if (short := short_id(event.id)).startswith(incomplete.upper())]
 
 
 @click.command()

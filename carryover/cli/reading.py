@@ -49,7 +49,6 @@ def show() -> int:
 def brief(host: str | None, budget: int | None) -> int:
     """Print the block that a session started now would be given."""
     place = here()
-    place.state()
     block = _block(place, budget or place.settings.block_tokens, tools=host is not None)
     if place.as_json:
         show_json(asdict(block) | {"tokens": tokens(block.text)})
@@ -60,7 +59,7 @@ def brief(host: str | None, budget: int | None) -> int:
 
 def _block(place: Here, budget: int, *, tools: bool) -> Brief:
     project = place.store.project
-    state, withheld = place.store.delivered()
+    state, withheld = place.delivered()
     request = Request(
         project=project.root.name,
         tree=project.tree,

@@ -15,14 +15,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import carryover
 from carryover.errors import CarryoverError
 
 #: The child, as pi's extension starts it: nothing of the project or of an environment takes part.
 CHILD = (
     *("-I", "-S", "-X", "utf8", "-c"),
     "import sys; sys.path.append(sys.argv[1]); from carryover.hosts.pi.bridge import main; main()",
-    str(Path(carryover.__file__).parent.parent),
+    str(Path(__file__).parents[2]),
 )
 #: A host that does nothing but live until its input ends.
 HOST = ("-I", "-S", "-c", "import sys; sys.stdin.read()")
@@ -78,8 +77,7 @@ class PlayedSession:
         self._id = f"demo-{name}"
         self._file = stage.home / f"{self._id}.jsonl"
         self._project = stage.project
-        self._host = host
-        self._child = child
+        self.processes = (host, child)
         self._requests = 0
         self._messages = 0
 
@@ -95,7 +93,7 @@ class PlayedSession:
             hostVersion="demo",
             trusted=True,
             nested=False,
-            pid=self._host.pid,
+            pid=self.processes[0].pid,
         )
 
     def prompt(self, text: str) -> str:
@@ -119,7 +117,7 @@ class PlayedSession:
 
     def kill(self) -> None:
         """Power is lost: neither the host nor the child has a last word."""
-        for process in (self._host, self._child):
+        for process in self.processes:
             process.kill()
             process.wait()
 
@@ -135,11 +133,12 @@ class PlayedSession:
     def _ask(self, verb: str, **fields: object) -> dict[str, Any]:
         self._requests += 1
         request = {"id": self._requests, "do": verb, **fields}
-        assert self._child.stdin is not None
-        assert self._child.stdout is not None
-        self._child.stdin.write(json.dumps(request).encode() + b"\n")
-        self._child.stdin.flush()
-        for line in self._child.stdout:
+        child = self.processes[1]
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(json.dumps(request).encode() + b"\n")
+        child.stdin.flush()
+        for line in child.stdout:
             reply: dict[str, Any] = json.loads(line)
             if reply.get("id") == self._requests:  # else it is something said unasked
                 break

@@ -48,7 +48,7 @@ def _replace(place: Here, file: BinaryIO) -> int:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise EventRefused(f"not saved: {file.name} is not UTF-8 (byte {error.start})") from error
+        raise EventRefused(f"not saved: the text is not UTF-8 (byte {error.start})") from error
     with place.store.writing() as writer:
         notes.write(writer, text, place.author("command"))
     place.say("save.done")

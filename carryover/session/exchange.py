@@ -54,7 +54,7 @@ class Ask:
     system: str
     prompt: str
     max_tokens: int
-    seconds: int
+    seconds: float
     #: A model to use instead of the session's.
     model: str | None
     #: What to tell the user meanwhile.

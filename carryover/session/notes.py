@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from carryover.errors import EventRefused
 from carryover.memory.events import Event
@@ -101,5 +102,5 @@ def _base(writer: Writer, shown: tuple[str, ...]) -> list[str]:
     return heads + [tail.id for tail in writer.state.tails(writer.tree) if tail.id in shown]
 
 
-def _append(writer: Writer, op: str, author: Author, base: list[str], **fields: str) -> Event:
+def _append(writer: Writer, op: str, author: Author, base: list[str], **fields: Any) -> Event:
     return writer.append(op, by=author.by, host=author.host, session=author.session, base=base, **fields)
