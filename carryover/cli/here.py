@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +17,12 @@ from carryover import settings as configuration
 from carryover.errors import StoreUnavailable
 from carryover.memory.state import State
 from carryover.messages import locale_language, say
-from carryover.session.notes import Author
 from carryover.settings import Settings
 from carryover.store.store import Store, Writer
 from carryover.store.views import Kind
+
+if TYPE_CHECKING:
+    from carryover.session.notes import Author
 
 #: What coding agents put into the environment of the commands they run.
 AGENT_MARKS = ("AI_AGENT", "CLAUDECODE", "CLINE_ACTIVE", "CURSOR_AGENT", "GEMINI_CLI", "OPENCODE", "PI_CODING_AGENT")
@@ -45,6 +48,8 @@ class Here:
         return self.store.project.tree
 
     def author(self, source: str) -> Author:
+        from carryover.session.notes import Author
+
         return Author(self.by, source)
 
     def say(self, key: str, **values: object) -> None:
