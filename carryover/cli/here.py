@@ -91,21 +91,29 @@ class Here:
 
 def here() -> Here:
     """
-    The place that this command was called in.
+    The place that this command was called in; settings that cannot be used are said.
 
     Raises:
         ProjectError: it is in no project.
     """
-    options = click.get_current_context().meta
-    environ, language = os.environ, locale_language(os.environ)
-    project = projects.find(Path(), environ, options.get("carryover.project"))
-    settings = configuration.load(project.root, environ)
-    place = Here(
-        Store(project, settings, environ), environ, language, caller(environ), bool(options.get("carryover.json"))
-    )
-    for problem in settings.problems:
+    place = find_here()
+    for problem in place.settings.problems:
         place.warn(problem)
     return place
+
+
+def find_here() -> Here:
+    """As `here`, without a word."""
+    options = click.get_current_context().meta
+    environ = os.environ
+    project = projects.find(Path(), environ, options.get("carryover.project"))
+    return Here(
+        store=Store(project, configuration.load(project.root, environ), environ),
+        environ=environ,
+        language=locale_language(environ),
+        by=caller(environ),
+        as_json=bool(options.get("carryover.json")),
+    )
 
 
 def caller(environ: Mapping[str, str]) -> str:
