@@ -153,6 +153,11 @@ class FakeModel:
         with self._changed:
             assert self._changed.wait_for(lambda: holds(self), seconds), "the expected request never came"
 
+    def was_asked(self, words: str, seconds: float) -> bool:
+        """Whether a turn with these words comes within so many seconds, or came before."""
+        with self._changed:
+            return self._changed.wait_for(lambda: any(words in turn.text for turn in self.turns), seconds)
+
     def record(self, body: Json) -> Answer:
         asked = Asked(body)
         with self._changed:
