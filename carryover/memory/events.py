@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+#: Ids are ULIDs: Crockford's base 32, 48 bits of clock, 80 of chance (https://github.com/ulid/spec).
+ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+#: The greatest id that is taken for one; its clock stands in the year 6429.
+LAST_ID = "3" + "Z" * 25
 #: A note's sources. All but ``raw`` replace the note they were made from.
 SOURCES = ("agent", "summary", "raw", "command", "edit", "teammate", "restore", "import")
+
+_LETTERS = frozenset(ALPHABET)
+
+
+def is_id(text: str) -> bool:
+    """Whether *text* is an event's id, and not beyond `LAST_ID`."""
+    return len(text) == 26 and text <= LAST_ID and _LETTERS.issuperset(text)
 
 
 class Event:

@@ -1,0 +1,54 @@
+"""The command line. This module is its border: streams, exit status, and errors as one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from carryover.errors import CarryoverError
+from carryover.messages import locale_language, say
+
+#: Exit status: nothing found or refused; wrong use. Interrupted is the shells' own number for it.
+REFUSED, WRONG_USE, INTERRUPTED = 1, 2, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status: 0 success, 1 nothing found or refused, 2 wrong use."""
+    _let_every_character_pass()
+
+    import click
+
+    from carryover.cli.commands import carryover
+
+    try:
+        return int(carryover.main(arguments, prog_name="carryover", standalone_mode=False) or 0)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "carryover"
+        reason = say("cli.usage", _language(), reason=error.format_message(), command=command)
+        return _complain(reason, WRONG_USE)
+    except click.ClickException as error:
+        return _complain(error.format_message(), REFUSED)
+    except click.Abort:
+        return INTERRUPTED
+    except CarryoverError as error:
+        return _complain(str(error), REFUSED)
+    except OSError as error:  # of the output; click itself lets a reader leave early
+        return _complain(f"{error.filename or 'output'}: {error.strerror}", REFUSED)
+
+
+def _language() -> str:
+    return locale_language(os.environ)
+
+
+def _complain(reason: str, status: int) -> int:
+    """Tell in one line on standard error why it did not work."""
+    print("carryover:", " ".join(reason.split()), file=sys.stderr)
+    return status
+
+
+def _let_every_character_pass() -> None:
+    """A terminal that lacks a character shows its escape; printing a note never fails over it."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # a test may have put its own in the place
+            stream.reconfigure(errors="backslashreplace")

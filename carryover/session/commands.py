@@ -1,0 +1,75 @@
+"""``/carryover`` and its sub-commands, for every host that has commands."""
+
+from __future__ import annotations
+
+from carryover.errors import StoreError
+from carryover.messages import say
+from carryover.session import notes
+from carryover.session.exchange import Completion, Outcome
+from carryover.session.notes import Shown
+from carryover.session.run import Run
+from carryover.store import history
+from carryover.text import truncate
+
+#: Sub-commands, in the order in which they are offered.
+NAMES = ("show", "save", "clear", "restore")
+#: Characters of a note that are shown.
+PREVIEW = 800
+#: Notes that are offered to go back to.
+OFFERED = 20
+
+
+def show(run: Run, language: str) -> Outcome:
+    """The note, the tails beside it, and where the last session is."""
+    state, _ = run.store.delivered()
+    note, tails = state.note(run.tree), state.tails(run.tree)
+    if note is None and not tails:
+        return Outcome(text=say("note.none", language))
+    parts = [str(run.store.view_path)]
+    parts.append(truncate(note.text, PREVIEW) if note and note.text else say("note.empty", language))
+    parts += [truncate(tail.text, PREVIEW) for tail in tails]
+    if run.last_session:
+        parts.append(say("note.last_session", language, path=run.last_session))
+    return Outcome(text="\n\n".join(parts), status=run.status(language))
+
+
+def clear(run: Run, language: str) -> Outcome:
+    """Clear the note; `restore` undoes it."""
+    if not run.store.delivered()[0].trees():
+        return Outcome(text=say("note.none", language))
+    with run.store.writing() as writer:
+        cleared = notes.clear(writer, run.author("human", "command"))
+        run.shown = Shown(tuple(writer.base))
+    if not cleared:
+        return Outcome(text=say("note.none", language))
+    return Outcome(text=say("note.cleared", language, undo="/carryover restore"), status=run.status(language))
+
+
+def restore(run: Run, language: str, name: str) -> Outcome:
+    """Go back to the note that *name* means; without a name, to the one before."""
+    log = run.store.log
+    past = history.note_named(log, run.tree, name) if name else history.previous(log, run.tree)
+    with run.store.writing() as writer:
+        notes.restore(writer, past, run.author("human", "restore"))
+    return Outcome(text=say("note.restored", language, time=_minute(past.at)), status=run.status(language))
+
+
+def complete(run: Run, name: str, prefix: str) -> list[Completion]:
+    """What may follow ``/carryover NAME``: for ``restore``, the notes there were."""
+    if name != "restore":
+        return []
+    try:
+        past = history.notes(run.store.log, run.tree, OFFERED)
+    except (OSError, StoreError):
+        return []  # what cannot be offered can still be typed
+    found = []
+    for event in past:
+        short = event.id[-8:]
+        if short.startswith(prefix.upper()):
+            first = next((line for line in event.text.splitlines() if line.strip()), "")
+            found.append(Completion(short, f"{short}  {_minute(event.at)}", truncate(first, 60)))
+    return found
+
+
+def _minute(at: str) -> str:
+    return at[:16].replace("T", " ")

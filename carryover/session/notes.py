@@ -1,0 +1,106 @@
+"""Writing the note: what every writer of it, the agent, a person or a program, does under the lock."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from carryover.errors import EventRefused
+from carryover.memory.events import Event
+from carryover.memory.merge import merge
+from carryover.memory.note import finish
+from carryover.memory.state import Standing
+from carryover.store.store import Writer
+from carryover.text import clean
+
+#: Characters that a note may have.
+LARGEST = 200_000
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """Who writes, from where. ``by`` is set by the code path, never by the text."""
+
+    by: str
+    source: str
+    host: str = ""
+    session: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the author was shown before writing: events, and the note's text."""
+
+    ids: tuple[str, ...] = field(default=())
+    text: str = ""
+
+    def covers(self, note: Standing) -> bool:
+        """Whether the author knows *note*: an edit of the file is known by its text before it is on record."""
+        return note.id in self.ids or note.text == self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    event: Event
+    #: Somebody else had saved since the author was shown the note, and both stand.
+    merged: bool
+    #: Finished items were dropped.
+    dropped: bool
+    #: What the author knows now.
+    shown: Shown
+
+
+def write(writer: Writer, text: str, author: Author, shown: Shown | None = None) -> Written:
+    """
+    Put a note on record. It replaces what its author was *shown*; what was not shown is merged in, item by item.
+
+    Without *shown* the author is taken to have seen everything, as one has who read the file just now.
+
+    Raises:
+        EventRefused: the text is empty or too large.
+        StoreError: it could not be written.
+    """
+    text = clean(text).strip()
+    if not text:
+        raise EventRefused("not saved: the note is empty; if nothing is open, write one line that says so")
+    if len(text) > LARGEST:
+        raise EventRefused(
+            f"not saved: {len(text)} characters, and a note has at most {LARGEST}; keep what is unfinished"
+        )
+    open_text = finish(text)
+    known = shown or Shown(tuple(writer.base))
+    current = writer.state.note(writer.tree)
+    unseen = current if current is not None and not known.covers(current) else None
+    written = merge(finish(known.text), unseen.text, open_text) if unseen is not None else text
+    event = _append(writer, "note", author, _base(writer, known.ids), text=written, source=author.source)
+    return Written(
+        event,
+        unseen is not None,
+        open_text.strip() != text.strip(),
+        Shown(tuple(writer.base), finish(written)),
+    )
+
+
+def clear(writer: Writer, author: Author) -> bool:
+    """Clear the note and the tails beside it; False where there is neither."""
+    note = writer.state.note(writer.tree)
+    if (note is None or not note.text.strip()) and not writer.state.tails(writer.tree):
+        return False
+    _append(writer, "clear", author, writer.base)
+    return True
+
+
+def restore(writer: Writer, past: Event, author: Author) -> Event:
+    """Make a past note the one that stands. What it replaces stays in the log, to be gone back to."""
+    heads = [head.id for head in writer.state.heads.get(writer.tree, ())]
+    return _append(writer, "note", author, heads, text=past.text, source="restore", origin=past.id)
+
+
+def _base(writer: Writer, shown: tuple[str, ...]) -> list[str]:
+    """What a note replaces: the notes that stand, and of the tails beside them those that its author was shown."""
+    heads = [head.id for head in writer.state.heads.get(writer.tree, ())]
+    return heads + [tail.id for tail in writer.state.tails(writer.tree) if tail.id in shown]
+
+
+def _append(writer: Writer, op: str, author: Author, base: list[str], **fields: Any) -> Event:
+    return writer.append(op, by=author.by, host=author.host, session=author.session, base=base, **fields)

@@ -1,0 +1,237 @@
+"""Files: append and sync, replace atomically, lock; never through a link.
+
+Every system call of a save and of a rotation goes through one `FileSystem`. Tests put their own in its place, to kill
+the process at each call and to replay what a power cut would have left.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from carryover.errors import StoreUnavailable
+
+WINDOWS = sys.platform == "win32"
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+_BINARY = getattr(os, "O_BINARY", 0)
+_NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe in a file's place must not hang us
+
+#: How often a replace is tried again while somebody holds the target open, which only Windows forbids.
+REPLACE_TRIES = 10
+#: Seconds to wait for the lock before saying that it cannot be had.
+LOCK_SECONDS = 10.0
+
+
+class FileSystem:
+    """The system calls, one method each."""
+
+    #: Whether a refused replace may be a passing thing, as it is on Windows while somebody has the target open.
+    patient = WINDOWS
+
+    def open(self, path: Path, flags: int, mode: int = 0o600) -> int:
+        return os.open(path, flags | _NOFOLLOW | _BINARY, mode)
+
+    def write(self, descriptor: int, data: bytes) -> int:
+        return os.write(descriptor, data)
+
+    def truncate(self, descriptor: int, size: int) -> None:
+        os.ftruncate(descriptor, size)
+
+    def sync(self, descriptor: int) -> None:
+        os.fsync(descriptor)
+
+    def close(self, descriptor: int) -> None:
+        os.close(descriptor)
+
+    def replace(self, source: Path, target: Path) -> None:
+        os.replace(source, target)
+
+    def unlink(self, path: Path) -> None:
+        os.unlink(path)
+
+    def make_folder(self, path: Path) -> None:
+        os.mkdir(path)
+
+    def sync_folder(self, path: Path) -> None:
+        """Make names in a folder durable. Windows has no such call, and needs none."""
+        if WINDOWS:
+            return
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def try_lock(self, descriptor: int) -> bool:
+        """Take the exclusive lock if nobody has it. The system gives it back when its holder dies."""
+        try:
+            if sys.platform == "win32":
+                import msvcrt
+
+                msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+            else:
+                import fcntl
+
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno in (errno.EACCES, errno.EAGAIN, errno.EDEADLK):
+                return False
+            raise
+        return True
+
+
+SYSTEM = FileSystem()
+
+
+@contextmanager
+def locked(files: FileSystem, path: Path, seconds: float = LOCK_SECONDS) -> Iterator[None]:
+    """
+    Hold the lock file at *path*.
+
+    Raises:
+        StoreUnavailable: another process has held it for *seconds*, or the file system has no locks.
+    """
+    descriptor = files.open(path, os.O_RDWR | os.O_CREAT)
+    try:
+        deadline = time.monotonic() + seconds
+        pause = 0.0005
+        while not _try_lock(files, descriptor, path):
+            if time.monotonic() > deadline:
+                raise StoreUnavailable(f"another process has held {path} for {seconds:.0f} seconds")
+            time.sleep(pause)
+            pause = min(pause * 2, 0.02)
+        yield
+    finally:
+        files.close(descriptor)
+
+
+def _try_lock(files: FileSystem, descriptor: int, path: Path) -> bool:
+    try:
+        return files.try_lock(descriptor)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be locked on this file system ({error.strerror})") from error
+
+
+def write_whole(files: FileSystem, descriptor: int, data: bytes) -> None:
+    """Write all of *data*; a short write is gone on with, as a full disk reports itself only on the next one."""
+    view = memoryview(data)
+    while view:
+        view = view[files.write(descriptor, bytes(view)) :]
+
+
+def append(files: FileSystem, path: Path, data: bytes) -> int:
+    """
+    Append *data* and sync it; the file's size before is returned.
+
+    What does not fit is taken back, so that a full disk leaves no half line behind.
+    """
+    descriptor = files.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+    try:
+        status = os.fstat(descriptor)
+        refuse_unless_regular(path, status)
+        try:
+            write_whole(files, descriptor, data)
+            files.sync(descriptor)
+        except OSError:
+            with suppress(OSError):  # the first error is the one to tell
+                files.truncate(descriptor, status.st_size)
+            raise
+    finally:
+        files.close(descriptor)
+    if status.st_size == 0:
+        files.sync_folder(path.parent)  # its name is as new as its content
+    return status.st_size
+
+
+def replace(files: FileSystem, path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
+    """Put *data* in the place of the file at *path*: whole or not at all, with the mode of the file it replaces."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        pass
+    else:
+        refuse_unless_regular(path, status)
+        mode = stat.S_IMODE(status.st_mode)
+    draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+    try:
+        _write_new(files, draft, data, mode, durable)
+        _replace_with_patience(files, draft, path)
+    except OSError:
+        with suppress(OSError):
+            files.unlink(draft)
+        raise
+    if durable:
+        files.sync_folder(path.parent)
+
+
+def _write_new(files: FileSystem, path: Path, data: bytes, mode: int, durable: bool) -> None:
+    descriptor = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+    try:
+        write_whole(files, descriptor, data)
+        if durable:
+            files.sync(descriptor)
+    finally:
+        files.close(descriptor)
+
+
+def _replace_with_patience(files: FileSystem, source: Path, target: Path) -> None:
+    for attempt in range(REPLACE_TRIES):
+        try:
+            return files.replace(source, target)
+        except PermissionError:  # an editor or a virus scanner has the target open for a moment
+            if attempt + 1 == REPLACE_TRIES or not files.patient:
+                raise
+            time.sleep(min(0.005 * 2**attempt, 0.1))
+
+
+def read(path: Path, limit: int, offset: int = 0) -> bytes | None:
+    """
+    Up to *limit* bytes from *offset*; None when there is no such file.
+
+    Raises:
+        StoreUnavailable: it is a link, or no regular file.
+        OSError: it cannot be read.
+    """
+    try:
+        descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW | _BINARY | _NONBLOCK)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise StoreUnavailable(link_refused(path)) from error
+        raise
+    with os.fdopen(descriptor, "rb") as file:
+        refuse_unless_regular(path, os.fstat(descriptor))
+        if offset:
+            file.seek(offset)
+        return file.read(limit)
+
+
+def make_folder(files: FileSystem, path: Path) -> None:
+    """Make a folder of ours, durably; one that is a link to elsewhere is refused."""
+    try:
+        status = os.lstat(path)
+    except FileNotFoundError:
+        with suppress(FileExistsError):  # another process was faster
+            files.make_folder(path)
+        files.sync_folder(path.parent)
+    else:
+        if not stat.S_ISDIR(status.st_mode):
+            raise StoreUnavailable(link_refused(path) if stat.S_ISLNK(status.st_mode) else f"{path} is not a folder")
+
+
+def refuse_unless_regular(path: Path, status: os.stat_result) -> None:
+    if stat.S_ISLNK(status.st_mode):
+        raise StoreUnavailable(link_refused(path))
+    if not stat.S_ISREG(status.st_mode):
+        raise StoreUnavailable(f"{path} is not a regular file")
+
+
+def link_refused(path: Path) -> str:
+    return f"{path} is a link, and carryover writes through none; put a file of its own in its place"

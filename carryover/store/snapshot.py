@@ -1,0 +1,101 @@
+"""What is known of a log: its state, how far it was read, and what could not be read.
+
+Kept as a snapshot in the user's cache folder, so that a start costs the same on day 1 000 as on day 1. A snapshot is
+believed only when the log still carries the checksum it was taken at; anything odd about it means reading the log.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from carryover.memory.state import EMPTY, OutOfOrder, State, dump, fold, load
+from carryover.store import files
+from carryover.store.files import FileSystem
+from carryover.store.log import NAMED_DAMAGE, Damage, Log, Position
+
+FORMAT = 1
+#: Events that a reading may find new before it is worth a new snapshot.
+WORTH = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A log, as far as it has been read."""
+
+    state: State = field(default_factory=lambda: EMPTY)
+    position: Position = Position()
+    damage: tuple[Damage, ...] = ()
+    damaged: int = 0
+    newer: int = 0
+    #: The log ends in the middle of a line; only under the lock does that mean that its writer died.
+    torn: bool = False
+    #: Events that were not in the snapshot.
+    fresh: int = 0
+
+
+def known(log: Log, start: Known | Path | None) -> Known:
+    """
+    Everything in *log*: what was known of it, or its snapshot, and what came since; where that does not fit, all of it.
+    """
+    if isinstance(start, Path):
+        start = _load(start)
+    if start is not None and log.still_holds(start.position):
+        with suppress(OutOfOrder):
+            return advance(log, start)
+    return advance(log, Known())
+
+
+def advance(log: Log, start: Known) -> Known:
+    """
+    *start* and what the log holds since.
+
+    Raises:
+        OutOfOrder: what came since does not simply follow; read from the first line.
+    """
+    reading = log.read(start.position)
+    return replace(
+        start,
+        state=fold(reading.events, start.state) if reading.events else start.state,
+        position=reading.position,
+        damage=(*start.damage, *reading.damage)[:NAMED_DAMAGE],
+        damaged=start.damaged + reading.damaged,
+        newer=start.newer + reading.newer,
+        torn=reading.torn,
+        fresh=start.fresh + len(reading.events),
+    )
+
+
+def path_for(cache: Path | None, folder: Path) -> Path | None:
+    """Where the snapshot of the log in *folder* is kept; None where there is no cache folder."""
+    if cache is None:
+        return None
+    key = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:20]
+    return cache / "snapshots" / f"{key}.json"
+
+
+def store(system: FileSystem, path: Path, what: Known) -> None:
+    """Keep a snapshot. It is not synced: one that a power cut has spoilt is not believed."""
+    data = asdict(replace(what, state=EMPTY, fresh=0, torn=False)) | {"format": FORMAT, "state": dump(what.state)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    files.replace(system, path, json.dumps(data, separators=(",", ":")).encode(), durable=False)
+
+
+def _load(path: Path) -> Known | None:
+    try:
+        content = files.read(path, -1)
+        data = json.loads(content) if content else None
+        if not isinstance(data, dict) or data["format"] != FORMAT:
+            return None
+        return Known(
+            load(data["state"]),
+            Position(**data["position"]),
+            tuple(Damage(**one) for one in data["damage"]),
+            data["damaged"],
+            data["newer"],
+        )
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None  # a snapshot is only a shortcut: the log is read instead

@@ -1,0 +1,174 @@
+"""CARRYOVER.md: the note as a file people read, edit and commit.
+
+The file is the note, then the raw tails that stand beside it, then one comment that names the note's event, its last
+ancestors, and a fingerprint of everything above. So a later reading can tell what it finds: our own rendering, an
+older one, somebody else's, one that was edited, one that was cut off. Line endings and white space at the ends of
+lines are no edit.
+"""
+
+from __future__ import annotations
+
+import re
+from binascii import crc32
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+from carryover import text as texts
+from carryover.errors import StoreUnavailable
+from carryover.memory.state import Standing, State
+from carryover.store import files, legacy
+
+NAME = "CARRYOVER.md"
+#: Bytes above which the file is not taken for a note.
+LARGEST = 1_000_000
+#: Ancestors named in the closing comment.
+ANCESTORS = 4
+
+_MARK = re.compile(r"<!-- carryover note=(\w*) after=([\w,]*) sum=([0-9a-f]{8})\b[^\n]*-->")
+_TAIL = re.compile(r"\n*<!-- carryover tail (\w+)[^\n]*-->\n.*?<!-- /carryover tail -->\n?", re.S)
+_CONFLICT = re.compile(r"^(?:<{7} .*|>{7} .*|={7})$", re.M)
+
+
+class Kind(Enum):
+    """What a view file turned out to be."""
+
+    MISSING = "missing"
+    #: Our rendering of the note that stands.
+    CURRENT = "current"
+    #: Our rendering of an earlier note: another branch was checked out, or the view could not be written.
+    OLDER = "older"
+    #: Somebody else's rendering of a note that is not on our record.
+    TEAMMATE = "teammate"
+    #: A note of ours or somebody's, with changes.
+    EDITED = "edited"
+    #: A note that no carryover wrote: by hand, or by pi-carryover 1.x.
+    FOREIGN = "foreign"
+    #: The beginning of our own rendering: cut off, never parsed back.
+    CUT = "cut"
+    #: Conflict markers stand in it: left alone until somebody has resolved them.
+    CONFLICT = "conflict"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A view file, read."""
+
+    kind: Kind
+    #: The note in it, without tails and comment.
+    text: str = ""
+    #: The note event it names, then that note's ancestors, newest first.
+    ancestors: tuple[str, ...] = ()
+    #: Tails that stand in it.
+    tails: frozenset[str] = frozenset()
+    raw: bool = False
+    #: The fingerprint of what stands above its closing comment.
+    fingerprint: str = ""
+    #: How the file is written, so that a rewriting keeps it.
+    newline: str = "\n"
+    bom: bool = False
+
+    def says_the_same(self, rendered: str, note: Standing | None) -> bool:
+        """Whether it is the teammate's rendering that *note* was taken from, with nothing to add to it."""
+        mark = _MARK.search(rendered)
+        taken = note is not None and note.origin and self.ancestors[:1] == (note.origin,)
+        return bool(taken and mark and mark[3] == self.fingerprint)
+
+
+def render(state: State, tree: str = "") -> str:
+    """The view of *state*: deterministic, ``\\n`` line endings."""
+    note = state.note(tree)
+    parts = [texts.clean(note.text).strip("\n")] if note is not None and note.text.strip() else []
+    parts += [_rendered_tail(tail) for tail in state.tails(tree)]
+    if older := state.older_tails(tree):
+        parts.append(f"<!-- {older} older tails: carryover history -->")
+    body = "\n\n".join(parts)
+    ancestors = [one for one in reversed(state.lineage.get(tree, ())) if note is None or one != note.id]
+    mark = (
+        f"<!-- carryover note={note.id if note else ''} after={','.join(ancestors[:ANCESTORS])} sum={fingerprint(body)} "
+        "· edit the note above as you like: edits are merged -->"
+    )
+    return f"{body}\n\n{mark}\n" if body else f"{mark}\n"
+
+
+def _rendered_tail(tail: Standing) -> str:
+    covers = f"the last {tail.covers[0]} of {tail.covers[1]} messages" if tail.covers else "the last messages"
+    title = f"## Not yet in the note: {covers} of a session ({tail.at[:16].replace('T', ' ')}), clues only"
+    quoted = "\n".join(f"> {line}" if line else ">" for line in texts.clean(tail.text).split("\n"))
+    return f"<!-- carryover tail {tail.id} -->\n{title}\n\n{quoted}\n<!-- /carryover tail -->"
+
+
+def read(path: Path, state: State, tree: str = "") -> View:
+    """
+    What stands in the view file.
+
+    Raises:
+        StoreUnavailable: it cannot be read, is a link, is not UTF-8, or is too large. That is never the same as empty.
+    """
+    try:
+        content = files.read(path, LARGEST + 1)
+    except OSError as error:
+        raise StoreUnavailable(f"{path} cannot be read ({error.strerror})") from error
+    if content is None:
+        return View(Kind.MISSING)
+    if len(content) > LARGEST:
+        raise StoreUnavailable(f"{path} is larger than {LARGEST} bytes, which is no note; it is left alone")
+    try:
+        decoded = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise StoreUnavailable(f"{path} is not UTF-8 (byte {error.start}); it is left alone") from error
+    newline = "\r\n" if "\r\n" in decoded else "\n"
+    return _classify(decoded.replace("\r\n", "\n"), state, tree, newline, content.startswith(b"\xef\xbb\xbf"))
+
+
+def _classify(content: str, state: State, tree: str, newline: str, bom: bool) -> View:
+    def view(kind: Kind, text: str = "", ancestors: tuple[str, ...] = (), raw: bool = False, print_: str = "") -> View:
+        tails = frozenset(match[1] for match in _TAIL.finditer(content))
+        return View(kind, text, ancestors, tails, raw, print_, newline, bom)
+
+    if len(_CONFLICT.findall(content)) > 1:
+        return view(Kind.CONFLICT)
+    marks = list(_MARK.finditer(content))
+    if not marks:
+        return _unmarked(content, state, tree, view)
+    mark = marks[-1]
+    body = _MARK.sub("", content[: mark.start()]) + content[mark.end() :]
+    ancestors = tuple(one for one in (mark[1], *mark[2].split(",")) if one)
+    text = _note_in(body)
+    if fingerprint(body) != mark[3]:
+        return view(Kind.EDITED, text, ancestors)
+    note = state.note(tree)
+    if mark[1] in ((note.id, note.origin) if note else ("",)):
+        return view(Kind.CURRENT, text, ancestors, print_=mark[3])
+    known = mark[1] in state.lineage.get(tree, ())
+    return view(Kind.OLDER if known or not mark[1] else Kind.TEAMMATE, text, ancestors, print_=mark[3])
+
+
+def _unmarked(content: str, state: State, tree: str, view: Callable[..., View]) -> View:
+    stripped = content.strip()
+    if not stripped or (state.events and _begins(render(state, tree), stripped)):
+        return view(Kind.CUT)
+    return view(Kind.FOREIGN, _note_in(legacy.without_header(content)), (), legacy.is_raw(content))
+
+
+def _begins(rendered: str, content: str) -> bool:
+    """Whether *content* is where *rendered* was cut off: in the closing comment, or before it in the middle of the text."""
+    return rendered.startswith(content) and rendered.partition("\n\n<!-- carryover note=")[0].strip() != content
+
+
+def _note_in(body: str) -> str:
+    return _TAIL.sub("\n", body).strip("\n")
+
+
+def fingerprint(text: str) -> str:
+    """Eight hexadecimal digits that change with any change but white space at the ends of lines."""
+    lines = [line.rstrip() for line in text.strip().split("\n")]
+    return f"{crc32(chr(10).join(lines).encode('utf-8', 'replace')):08x}"
+
+
+def encode(rendered: str, view: View) -> bytes:
+    """The bytes of a rendering, written the way the file in its place was."""
+    if view.newline != "\n":
+        rendered = rendered.replace("\n", view.newline)
+    return (b"\xef\xbb\xbf" if view.bom else b"") + rendered.encode("utf-8")

@@ -1,0 +1,87 @@
+"""The border of the command line: exit status, one line for an error, streams of every kind."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import carryover
+from carryover.cli import main
+
+
+def run(*words: str, cwd: Path, stdout: int = subprocess.PIPE, **environ: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "carryover", *words],
+        cwd=cwd,
+        env={**os.environ, **environ},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+
+
+def test_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"carryover {carryover.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["shwo"], ["completion"], ["completion", "tcsh"], ["--colour"]])
+def test_wrong_use_is_one_line_and_status_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    status = main(words)
+
+    shown = capsys.readouterr()
+    assert (status, shown.out) == (2, "")
+    assert shown.err.startswith("carryover: ")
+    assert shown.err.count("\n") == 1
+
+
+def test_wrong_use_is_explained_in_the_users_language(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LANG", "zh_CN.UTF-8")
+
+    main(["shwo"])
+
+    assert "请看 `carryover --help`" in capsys.readouterr().err
+
+
+def test_a_stream_without_the_characters_shows_escapes(tmp_path: Path) -> None:
+    done = run("shwo", cwd=tmp_path, LANG="zh_CN.UTF-8", PYTHONIOENCODING="ascii")
+
+    assert done.returncode == 2
+    assert rb"\u8bf7\u770b" in done.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_the_completion_script_asks_us(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["completion", shell]) == 0
+    assert f"_CARRYOVER_COMPLETE={shell}_complete" in capsys.readouterr().out
+
+
+def test_commands_are_completed(tmp_path: Path) -> None:
+    done = run(cwd=tmp_path, _CARRYOVER_COMPLETE="bash_complete", COMP_WORDS="carryover compl", COMP_CWORD="1")
+
+    assert done.stdout.split() == [b"plain,completion"]
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+
+    done = run("completion", "fish", cwd=tmp_path, stdout=writing)
+    os.close(writing)
+
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = run("completion", "fish", cwd=tmp_path, stdout=full.fileno())
+
+    assert (done.returncode, done.stderr) == (1, b"carryover: output: No space left on device\n")
