@@ -95,9 +95,7 @@ def choose(asked: Asked) -> Answer:
     if status := _number("fail", script):
         return Answer("scripted failure", status=int(status))
     if _number("overflow", script) and COMPACTED not in asked.text:
-        too_long = (
-            "This model's maximum context length is 1000 tokens. Your messages resulted in 99999 tokens."
-        )
+        too_long = "This model's maximum context length is 1000 tokens. Your messages resulted in 99999 tokens."
         return Answer(too_long, status=400, code="context_length_exceeded")
     if last["role"] == "tool":
         return Answer("tool said: " + text_of(last)[:200], prompt_tokens=tokens)

@@ -131,12 +131,8 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        inherited = {
-            k: v for k, v in os.environ.items() if k not in FOREIGN_KEYS and not k.startswith("CARRYOVER_")
-        }
-        folders = {
-            f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA", "STATE")
-        }
+        inherited = {k: v for k, v in os.environ.items() if k not in FOREIGN_KEYS and not k.startswith("CARRYOVER_")}
+        folders = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA", "STATE")}
         return (
             inherited
             | folders
@@ -231,8 +227,6 @@ def opening(project: Path, mode: str = "rpc", session: str = "looking-on") -> Js
         "reason": "startup",
         "cwd": str(project),
         "session": {"id": session, "file": None, "messages": 0},
-        "host": "pi",
-        "hostVersion": "1.6.0",
         "trusted": None,
         "nested": False,
         "pid": os.getpid(),
@@ -244,9 +238,7 @@ class Child:
 
     def __init__(self, place: Place | None = None, environment: dict[str, str] | None = None) -> None:
         root = Path(carryover.__file__).parent.parent
-        launch = (
-            "import sys; sys.path.append(sys.argv[1]); from carryover.hosts.pi.bridge import main; main()"
-        )
+        launch = "import sys; sys.path.append(sys.argv[1]); from carryover.hosts.pi.bridge import main; main()"
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", "-c", launch, str(root)],
             stdin=subprocess.PIPE,

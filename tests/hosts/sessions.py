@@ -30,9 +30,7 @@ class Rpc:
     def __init__(self, place: Place, *arguments: str) -> None:
         self.place = place
         pipe = subprocess.PIPE
-        self.process = place.start(
-            "--mode", "rpc", *arguments, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
-        )
+        self.process = place.start("--mode", "rpc", *arguments, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
         self.seen: list[Json] = []
         self._ids = itertools.count(1)
         self._records: queue.Queue[Json | None] = queue.Queue()

@@ -60,9 +60,7 @@ def test_an_empty_session_in_the_terminal_changes_nothing(place: Place, stored: 
     assert place.model.asked == []
 
 
-def test_a_session_that_only_looked_at_the_note_changes_nothing(
-    place: Place, stored: dict[str, bytes]
-) -> None:
+def test_a_session_that_only_looked_at_the_note_changes_nothing(place: Place, stored: dict[str, bytes]) -> None:
     with rpc(place) as session:
         session.command("prompt", message="/carryover")
         session.end()
