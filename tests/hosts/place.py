@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import carryover
 from tests.hosts.fake_model import FakeModel
 
 EXTENSION = Path(carryover.__file__).parent / "hosts" / "pi" / "extension"
+SECOND_EXTENSION = Path(__file__).with_name("second.ts")
 MARK = "CARRYOVER_TEST_PLACE"  # in the environment of everything that a place starts
 FOREIGN_KEYS = (
     "OPENAI_API_KEY",
@@ -63,6 +65,7 @@ class Place:
     host: Host
     model: FakeModel
     extra: dict[str, str] = field(default_factory=dict)
+    extension: Path = EXTENSION
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -76,17 +79,14 @@ class Place:
             "models": models,
         }
         self._write("models.json", {"providers": {"fake": provider}})
-        self._write(
-            "settings.json",
-            {
-                "defaultProvider": "fake",
-                "defaultModel": "fake-1",
-                "quietStartup": True,
-                "enableInstallTelemetry": False,
-                "retry": {"enabled": False},
-                "compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 200},
-            },
-        )
+        self.set()
+
+    def set(self, **carryover: Json) -> None:
+        """Write pi's settings, with these of ours among them."""
+        compaction = {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 200}
+        settings = {"defaultProvider": "fake", "defaultModel": "fake-1", "quietStartup": True}
+        more = {"enableInstallTelemetry": False, "retry": {"enabled": False}, "compaction": compaction}
+        self._write("settings.json", settings | more | {"carryover": carryover})
 
     def _write(self, name: str, data: Json) -> None:
         (self.agent / name).write_text(json.dumps(data), encoding="utf-8")
@@ -131,12 +131,8 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        inherited = {
-            k: v for k, v in os.environ.items() if k not in FOREIGN_KEYS and not k.startswith("CARRYOVER_")
-        }
-        folders = {
-            f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA", "STATE")
-        }
+        inherited = {k: v for k, v in os.environ.items() if k not in FOREIGN_KEYS and not k.startswith("CARRYOVER_")}
+        folders = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA", "STATE")}
         return (
             inherited
             | folders
@@ -156,7 +152,7 @@ class Place:
         )
 
     def command(self, *arguments: str) -> list[str]:
-        return [str(self.host.node), str(self.host.cli), "-e", str(EXTENSION), *arguments]
+        return [str(self.host.node), str(self.host.cli), "-e", str(self.extension), *arguments]
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(self.command(*arguments), cwd=self.project, env=self.environment, **options)
@@ -215,6 +211,11 @@ class Place:
             return system
 
 
+def blocks(text: str) -> list[str]:
+    """The whole blocks of ours in what a model was given."""
+    return re.findall(r"<carryover project=.*?</carryover[^>]*>", text, re.DOTALL)
+
+
 def tool_call(note: str) -> str:
     return "tool:save_carryover " + json.dumps({"content": note})
 
@@ -226,8 +227,6 @@ def opening(project: Path, mode: str = "rpc", session: str = "looking-on") -> Js
         "reason": "startup",
         "cwd": str(project),
         "session": {"id": session, "file": None, "messages": 0},
-        "host": "pi",
-        "hostVersion": "1.6.0",
         "trusted": None,
         "nested": False,
         "pid": os.getpid(),
@@ -239,9 +238,7 @@ class Child:
 
     def __init__(self, place: Place | None = None, environment: dict[str, str] | None = None) -> None:
         root = Path(carryover.__file__).parent.parent
-        launch = (
-            "import sys; sys.path.append(sys.argv[1]); from carryover.hosts.pi.bridge import main; main()"
-        )
+        launch = "import sys; sys.path.append(sys.argv[1]); from carryover.hosts.pi.bridge import main; main()"
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", "-c", launch, str(root)],
             stdin=subprocess.PIPE,

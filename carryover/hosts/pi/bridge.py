@@ -2,9 +2,9 @@
 
 A request is a line ``{"id": N, "do": VERB, …}``; its reply is ``{"id": N, "ok": true, …}`` or
 ``{"id": N, "ok": false, "error": sentence}``. Unasked, ``{"event": "notice", "level": …, "text": …}`` and
-``{"event": "status", "text": …}`` may be sent. One loop does the work, in the order of the requests. One
-thread reads them, one watches the note's file, and one gets a summary when the settings name somebody else for
-it than pi's own model.
+``{"event": "status", "text": …}`` may be sent. One loop does the work, in the order of the requests.
+One thread reads them, one watches the note's file, and one gets a summary when the settings name somebody
+else for it than pi's own model.
 
 The end of standard input means that pi is gone, however it went: the session is then finished from what is on
 disk, and this process ends within ``PATIENCE`` seconds, whatever hangs.
@@ -24,7 +24,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
 
 from carryover.errors import CarryoverError, ProjectError
-from carryover.hosts.pi.lines import BadRequestError, Fields, Output, Request, lines, parse
+from carryover.hosts.pi.lines import BadRequest, Fields, Output, Request, lines, parse
 from carryover.hosts.pi.watch import Watch, add_environment
 from carryover.project import find
 from carryover.session.lifecycle import Ask, Carryover, Mode, Notice, Outcome, Session
@@ -65,7 +65,7 @@ class Bridge:
         """Do what a line asks for, and reply. What is no request is passed over: nobody waits for a reply."""
         try:
             request = parse(line)
-        except BadRequestError as error:
+        except BadRequest as error:
             print(f"passed over {len(line)} bytes: {error}", file=sys.stderr)
             return
         if request.verb == "run":
@@ -87,7 +87,7 @@ class Bridge:
     def _guarded(self, what: str, act: Callable[[], Reply | None]) -> Reply:
         try:
             return {"ok": True, **(act() or {})}
-        except (CarryoverError, BadRequestError) as error:
+        except (CarryoverError, BadRequest) as error:
             return {"ok": False, "error": str(error)}
         except Exception as error:  # noqa: BLE001 - the border to the host: a fault of ours ends as a sentence in pi
             _log(error)
@@ -130,7 +130,7 @@ class Bridge:
 
         stop = fields.get("stop", str)
         if stop not in get_args(Stop):
-            raise BadRequestError(f"`stop` is {stop[:40]!r}, which no completion ends with.")
+            raise BadRequest(f"`stop` is {stop[:40]!r}, which no completion ends with.")
         answer = Answer(text=fields.get("text", str), stop=cast(Stop, stop), error=fields.maybe("error", str))
         return self._accept(fields.get("ask", str), answer)
 
@@ -196,12 +196,12 @@ class Bridge:
 
 def _mode(name: str) -> Mode:
     if name not in get_args(Mode):
-        raise BadRequestError(f"`mode` is {name[:40]!r}, which pi has none of.")
+        raise BadRequest(f"`mode` is {name[:40]!r}, which pi has none of.")
     return cast(Mode, name)
 
 
 def _missing(name: str) -> NoReturn:
-    raise BadRequestError(f"`{name}` is missing.")
+    raise BadRequest(f"`{name}` is missing.")
 
 
 def _notice(notice: Notice) -> Reply:
