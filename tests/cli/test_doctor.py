@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from carryover.cli.stage import Stage
 from tests.cli.conftest import Call
 
 
@@ -73,3 +74,49 @@ def test_without_a_home_folder_events_are_unsigned_and_starts_slower(
         "events are not signed",
         "there is no cache folder, so a start reads the whole log",
     ]
+
+
+def test_settings_are_told_with_where_they_came_from(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CARRYOVER_SUMMARY_SECONDS", "9")
+    monkeypatch.setenv("CARRYOVER_SUMMARY_WORDS", "many")
+    monkeypatch.setenv("CARRYOVER_SECRETS", "off")
+
+    told = call("doctor")
+
+    assert "setting summary.seconds: from environment" in told.out
+    assert told.err == ""
+    assert ["CARRYOVER_SUMMARY_WORDS" in fault for fault in faults(call)] == [True]
+    assert [note.partition(":")[0] for note in notes(call)] == ["secrets are written as they are"]
+
+
+def test_sessions_that_ended_without_saving_are_counted(call: Call, tmp_path: Path) -> None:
+    with Stage(tmp_path).session("first") as session:
+        session.hear("user", "mend the parser")
+        session.settle()
+        session.kill()
+
+    told = call("--project", str(tmp_path / "app"), "doctor")
+
+    assert told.status == 0
+    assert "sessions that ended without saving: 1" in told.out
+
+
+def test_a_session_whose_file_is_gone_is_a_fault(call: Call, tmp_path: Path) -> None:
+    with Stage(tmp_path).session("first") as session:
+        session.hear("user", "mend the parser")
+        session.settle()
+        session.kill()
+    session.file.unlink()
+
+    told = call("--project", str(tmp_path / "app"), "doctor")
+
+    assert told.status == 1
+    assert "its file is gone" in told.out
+
+
+def test_summaries_say_who_makes_them(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_host = call("doctor").out
+    monkeypatch.setenv("CARRYOVER_SUMMARY_MODE", "off")
+
+    assert "summaries: by the host's own model" in by_host
+    assert notes(call) == ["no summaries: the setting summary.mode is off"]

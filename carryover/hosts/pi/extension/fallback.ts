@@ -41,8 +41,13 @@ export function notice(failure: Failure, lastWords: string): string {
   const language = speaksChinese(lastWords) ? "zh" : "en"
   const [reason, advice] = [REASONS[language][failure], ADVICE[language][failure]]
   return language === "zh"
-    ? `carryover 无法保存：${reason}。便笺仍会显示，但不会更新。${advice}`
+    ? `carryover 无法保存：${reason}。笔记仍会显示，但不会更新。${advice}`
     : `carryover cannot save: ${reason}. The note is still shown, but not kept up to date. ${advice}`
+}
+
+/** For the status bar, meanwhile. */
+export function status(): string {
+  return speaksChinese() ? "carryover：无法保存" : "carryover: cannot save"
 }
 
 /** The sentence for a tool call or a command that needed the child. */
@@ -68,7 +73,8 @@ export function block(cwd: string, trouble: Trouble): string {
   return lines.join("\n")
 }
 
-function speaksChinese(lastWords: string): boolean {
+/** After the locale, or after what the user just said. */
+export function speaksChinese(lastWords = ""): boolean {
   const { LC_ALL, LC_MESSAGES, LANG } = process.env
   return (LC_ALL || LC_MESSAGES || LANG || "").startsWith("zh") || /[\u4e00-\u9fff]/.test(lastWords)
 }

@@ -4,8 +4,6 @@
 // pi awaits handlers without a limit and ends on errors nobody catches: every wait below has a deadline, every handler
 // answers something. Nothing is kept in module variables: one version evaluates this file for every session, the
 // other does not.
-import { readFileSync, realpathSync } from "node:fs"
-import { dirname, join } from "node:path"
 import { answer, SKIPPED, whenAborted } from "./ask.ts"
 import { Child, type Ask, type Failure, type Notice, type Reply } from "./child.ts"
 import * as fallback from "./fallback.ts"
@@ -14,6 +12,13 @@ import type { Api, Completable, Context, Events, Level, Message, Mode } from "./
 /** Milliseconds an answer is waited for. Only the first four are ever in a user's way. */
 const DEADLINE = { prompt: 300, firstPrompt: 1500, complete: 300, compaction: 1500, save: 15_000, command: 15_000, end: 4_000, later: 30_000 }
 const RESTARTS = 2 // of a child that died in the middle of a session
+
+const COMMANDS: [name: string, english: string, chinese: string][] = [
+  ["show", "what the next session will know", "下次会话会知道什么"],
+  ["save", "sum up this session now", "立即整理本次会话"],
+  ["clear", "clear the note", "清空笔记"],
+  ["restore", "go back to an earlier note", "恢复较早的笔记"],
+]
 
 export default function carryover(pi: Api): void {
   if (process.env.CARRYOVER_NESTED === "1") return // the pi of somebody's summary
@@ -115,14 +120,15 @@ class Session {
     if (!reply.ok) return say(ctx, { level: "error", text: this.explain(reply) })
     if (reply.text) say(ctx, { level: reply.level ?? "info", text: reply.text })
     sayAll(ctx, reply.notices)
-    if (reply.ask) await this.summarise(reply.ask, ctx, (line) => say(ctx, { level: "info", text: line }))
+    if (reply.ask) await this.summariseVisibly(reply.ask, ctx, (notice) => say(ctx, notice))
   }
 
   async complete(prefix: string): Promise<Completable[] | null> {
-    const [, name = "", start = prefix] = /^(\S+)\s+(.*)$/.exec(prefix) ?? []
-    const reply = await this.request("complete", { name, prefix: start }, DEADLINE.complete)
-    const items = reply.items ?? []
-    return items.length ? items.map((item) => ({ ...item, value: name ? `${name} ${item.value}` : item.value })) : null
+    const [, name, start] = /^(\S+)\s+(.*)$/.exec(prefix) ?? []
+    const items = name === undefined ? commandsLike(prefix) : await this.completeArgument(name, start ?? "")
+    // What is typed out already is not offered: Return would take the offer instead of sending the line.
+    const open = items.filter(({ value }) => value !== prefix)
+    return open.length ? open : null
   }
 
   /** Everything told before is answered before this is: the child works in order. */
@@ -134,10 +140,8 @@ class Session {
     const tell = (notice: Notice) => (stopped ? print(notice.text) : say(ctx, notice))
     const reply = await child.request("end", { reason }, DEADLINE.end)
     reply.notices?.forEach(tell)
-    if (reply.ask && ctx.hasUI) {
-      await this.summarise(reply.ask, ctx, (line) => tell({ level: "info", text: line }), tell)
-    }
-    if (reply.farewell) tell({ level: "info", text: reply.farewell })
+    if (reply.ask && ctx.hasUI) await this.summariseVisibly(reply.ask, ctx, tell)
+    else if (reply.farewell) tell({ level: "info", text: reply.farewell })
     if (reason === "quit") child.close()
   }
 
@@ -160,19 +164,31 @@ class Session {
     })
   }
 
-  /** A child that died is started again and told of this session; one that cannot be started is not. */
-  private request(verb: string, fields: object, deadline: number): Promise<Reply> {
-    if (this.child?.failure === "broken" && this.restarts < RESTARTS && !this.over) {
+  private async request(verb: string, fields: object, deadline: number): Promise<Reply> {
+    if (this.canRestart) {
       this.restarts += 1
       this.open(Child.obtain())
     }
-    return this.child?.request(verb, fields, deadline) ?? Promise.resolve({ ok: false, error: "no session has started" })
+    if (!this.child) return { ok: false, error: "no session has started" }
+    const reply = await this.child.request(verb, fields, deadline)
+    if (reply.status) this.status(reply.status)
+    return reply
+  }
+
+  /** A child that died in the middle is started again and told of this session; one that never spoke is not. */
+  private get canRestart(): boolean {
+    return this.child?.failure !== undefined && this.child.talking && this.restarts < RESTARTS && !this.over
   }
 
   private failed(failure: Failure): void {
-    if (this.over || !this.ctx || (failure === "broken" && this.restarts < RESTARTS)) return
+    if (this.over || !this.ctx || this.canRestart) return
     say(this.ctx, { level: "warning", text: fallback.notice(failure, this.lastWords) })
-    this.status("carryover: !")
+    this.status(fallback.status())
+  }
+
+  private async completeArgument(name: string, prefix: string): Promise<Completable[]> {
+    const reply = await this.request("complete", { name, prefix }, DEADLINE.complete)
+    return (reply.items ?? []).map((item) => ({ ...item, value: `${name} ${item.value}` }))
   }
 
   private standIn(ctx: Context): string {
@@ -211,31 +227,37 @@ class Session {
   private background(reply: Reply, ctx: Context): void {
     if (this.over) return
     sayAll(ctx, reply.notices)
-    if (reply.ask && ctx.hasUI) void this.summarise(reply.ask, ctx, () => {})
+    if (!reply.ask || !ctx.hasUI) return
+    void this.summarise(reply.ask, ctx, this.skip.signal).then((notices) => {
+      if (!this.over) sayAll(ctx, notices)
+    })
   }
 
-  /** Get the summary the child asked for, and give it back; the user can stop it, and `announce` says so. */
-  private async summarise(ask: Ask, ctx: Context, announce: (line: string) => void, tell = (notice: Notice) => say(ctx, notice)): Promise<void> {
+  /** The user waits for it, and can stop it. */
+  private async summariseVisibly(ask: Ask, ctx: Context, tell: (notice: Notice) => void): Promise<void> {
     const skip = new AbortController()
     const release = onSkip(ctx, () => skip.abort())
-    announce(ask.line)
+    tell({ level: "info", text: ask.line })
     try {
-      const reply = await this.getSummary(ask, ctx, AbortSignal.any([skip.signal, signals().ended.signal]))
-      reply.notices?.forEach(tell)
+      const notices = await this.summarise(ask, ctx, AbortSignal.any([skip.signal, signals().ended.signal]))
+      notices.forEach(tell)
     } finally {
       release()
     }
   }
 
-  private async getSummary(ask: Ask, ctx: Context, skip: AbortSignal): Promise<Reply> {
+  /** Get the summary that the child asks for and hand it in, or that there is none. */
+  private async summarise(ask: Ask, ctx: Context, skip: AbortSignal): Promise<Notice[]> {
     const child = this.child as Child
-    if (ask.runner === "child") {
+    let given = SKIPPED
+    if (ask.runner === "host") given = await answer(ask, ctx, skip)
+    else {
       const run = child.request("run", { ask: ask.id }, ask.seconds * 1000 + DEADLINE.end)
       const reply = await Promise.race([run, whenAborted(skip)])
-      if (reply) return reply
+      if (reply) return reply.notices ?? []
     }
-    const given = ask.runner === "child" ? SKIPPED : await answer(ask, ctx, skip)
-    return child.request("answer", { ask: ask.id, ...given }, DEADLINE.end)
+    const reply = await child.request("answer", { ask: ask.id, ...given }, DEADLINE.end)
+    return reply.notices ?? []
   }
 
   private status(text: string | undefined): void {
@@ -254,8 +276,6 @@ function describe(reason: string, ctx: Context) {
     mode,
     cwd: ctx.cwd,
     session: { id: ctx.sessionManager.getSessionId(), file: sessionFile(ctx), messages: messages.length },
-    host: "pi",
-    hostVersion: hostVersion(),
     trusted: trusted(ctx),
     nested: isNested(mode),
     pid: process.pid,
@@ -278,26 +298,6 @@ function trusted(ctx: Context): boolean | null {
     return ctx.isProjectTrusted?.() ?? null
   } catch {
     return null // a stale context cannot say
-  }
-}
-
-function hostVersion(): string {
-  try {
-    for (let folder = dirname(realpathSync(process.argv[1] ?? "")); ; folder = dirname(folder)) {
-      const found = packageAt(folder)
-      if (found?.name?.endsWith("/pi-coding-agent")) return found.version ?? ""
-      if (folder === dirname(folder)) return ""
-    }
-  } catch {
-    return ""
-  }
-}
-
-function packageAt(folder: string): { name?: string; version?: string } | undefined {
-  try {
-    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
-  } catch {
-    return undefined
   }
 }
 
@@ -357,6 +357,12 @@ function onSkip(ctx: Context, skip: () => void): () => void {
     process.off("SIGINT", skip)
     quietly(() => release?.())
   }
+}
+
+function commandsLike(prefix: string): Completable[] {
+  const chinese = fallback.speaksChinese()
+  const like = COMMANDS.filter(([name]) => name.startsWith(prefix))
+  return like.map(([name, inEnglish, inChinese]) => ({ value: name, label: name, description: chinese ? inChinese : inEnglish }))
 }
 
 function sayAll(ctx: Context, notices: Notice[] = []): void {
