@@ -232,6 +232,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "Put the file back before the next session, if it was moved; else nothing can be recovered from it.",
         "如果文件只是被移走，请在下次会话前放回原处；否则无法从中恢复。",
     ),
+    "doctor.setting": (
+        "setting {key}: from {source}",
+        "设置项 {key}：来自 {source}",
+    ),
     "doctor.secrets_off": (
         "secrets are written as they are: the setting `secrets` is off",
         "密钥会原样写入：设置项 `secrets` 为 off",
@@ -339,7 +343,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
 }
 
 
-def say(key: str, language: str, **values: object) -> str:
+def say(key: str, language: str, /, **values: object) -> str:
     """The message *key* in *language* ("zh"; anything else is English), with its values filled in."""
     english, chinese = MESSAGES[key]
     return (chinese if language == "zh" else english).format(**values)

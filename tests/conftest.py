@@ -12,17 +12,8 @@ HOSTS = os.environ.get("CARRYOVER_PI_HOSTS", "")
 # What the test run itself is told; everything else of these families belongs to the developer's own sessions.
 OURS = ("CARRYOVER_PI_HOSTS", "CARRYOVER_REQUIRE_HOSTS", "CARRYOVER_EVAL_DATA", "CARRYOVER_TEST_WHEEL")
 FOREIGN = (
-    "AI_AGENT",
-    "CARRYOVER_",
-    "CLAUDE",
-    "CODEX_",
-    "GEMINI_",
-    "GIT_",
-    "LANG",
-    "LC_",
-    "OPENAI_",
-    "PI_",
-    "XDG_",
+    *("AI_AGENT", "CLAUDE", "CLINE_", "CODEX_", "CURSOR_", "GEMINI_", "OPENAI_", "OPENCODE", "PI_"),
+    *("CARRYOVER_", "GIT_", "LANG", "LC_", "XDG_"),
 )
 
 
@@ -58,9 +49,3 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
-
-
-@pytest.fixture(scope="session")
-def pi_hosts() -> Path:
-    """The folder of `make hosts`: ``node22`` and ``node_modules`` with both versions of pi."""
-    return Path(HOSTS)

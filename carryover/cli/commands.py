@@ -12,7 +12,7 @@ from carryover.cli.here import with_json, with_project
 #: Command -> the module in this folder that holds it, in the order of the help text.
 MODULES = {
     "show": "reading",
-    "brief": "reading",
+    "brief": "block",
     "save": "save",
     "note": "writing",
     "clear": "writing",

@@ -13,7 +13,7 @@ import click
 
 from carryover import __version__
 from carryover.cli import REFUSED
-from carryover.cli.here import Here, here, show_json, with_json, with_project
+from carryover.cli.here import Here, find_here, show_json, with_json, with_project
 from carryover.completion import available
 from carryover.errors import StoreError
 from carryover.messages import say
@@ -38,7 +38,7 @@ class Finding:
 @with_json
 def doctor() -> int:
     """Tell what does not work as it could, and what mends it. Status 1 when something is at fault."""
-    place = here()
+    place = find_here()
     findings = [finding for check in CHECKS for finding in check(place)]
     if place.as_json:
         show_json([asdict(finding) for finding in findings])
@@ -70,6 +70,9 @@ def _project(place: Here) -> Iterator[Finding]:
 
 
 def _settings(place: Here) -> Iterator[Finding]:
+    for key, source in place.settings.sources.items():
+        if source != "built in":
+            yield _finding(place, "ok", "setting", key=key, source=source)
     for problem in place.settings.problems:
         yield Finding("fault", problem)
     if place.settings.secrets == "off":
@@ -144,7 +147,7 @@ def _summaries(place: Here) -> Iterator[Finding]:
         yield _finding(place, "note", "summary.off")
 
 
-def _finding(place: Here, level: str, key: str, **values: object) -> Finding:
+def _finding(place: Here, level: str, key: str, /, **values: object) -> Finding:
     """A finding whose words stand in the messages: what it is, and, unless all is well, what mends it."""
     mend = "" if level == "ok" else say(f"doctor.{key}.mend", place.language)
     return Finding(level, say(f"doctor.{key}", place.language, **values), mend)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -16,10 +17,12 @@ from carryover import settings as configuration
 from carryover.errors import StoreUnavailable
 from carryover.memory.state import State
 from carryover.messages import locale_language, say
-from carryover.session.notes import Author
 from carryover.settings import Settings
 from carryover.store.store import Store, Writer
 from carryover.store.views import Kind
+
+if TYPE_CHECKING:
+    from carryover.session.notes import Author
 
 #: What coding agents put into the environment of the commands they run.
 AGENT_MARKS = ("AI_AGENT", "CLAUDECODE", "CLINE_ACTIVE", "CURSOR_AGENT", "GEMINI_CLI", "OPENCODE", "PI_CODING_AGENT")
@@ -45,6 +48,8 @@ class Here:
         return self.store.project.tree
 
     def author(self, source: str) -> Author:
+        from carryover.session.notes import Author
+
         return Author(self.by, source)
 
     def say(self, key: str, **values: object) -> None:
@@ -86,21 +91,29 @@ class Here:
 
 def here() -> Here:
     """
-    The place that this command was called in.
+    The place that this command was called in; settings that cannot be used are said.
 
     Raises:
         ProjectError: it is in no project.
     """
-    options = click.get_current_context().meta
-    environ, language = os.environ, locale_language(os.environ)
-    project = projects.find(Path(), environ, options.get("carryover.project"))
-    settings = configuration.load(project.root, environ)
-    place = Here(
-        Store(project, settings, environ), environ, language, caller(environ), bool(options.get("carryover.json"))
-    )
-    for problem in settings.problems:
+    place = find_here()
+    for problem in place.settings.problems:
         place.warn(problem)
     return place
+
+
+def find_here() -> Here:
+    """As `here`, without a word."""
+    options = click.get_current_context().meta
+    environ = os.environ
+    project = projects.find(Path(), environ, options.get("carryover.project"))
+    return Here(
+        store=Store(project, configuration.load(project.root, environ), environ),
+        environ=environ,
+        language=locale_language(environ),
+        by=caller(environ),
+        as_json=bool(options.get("carryover.json")),
+    )
 
 
 def caller(environ: Mapping[str, str]) -> str:

@@ -75,7 +75,7 @@ class PlayedSession:
 
     def __init__(self, name: str, stage: Stage, host: Process, child: Process) -> None:
         self._id = f"demo-{name}"
-        self._file = stage.home / f"{self._id}.jsonl"
+        self.file = stage.home / f"{self._id}.jsonl"
         self._project = stage.project
         self.processes = (host, child)
         self._requests = 0
@@ -88,7 +88,7 @@ class PlayedSession:
             mode="tui",
             reason="startup",
             cwd=str(self._project),
-            session={"id": self._id, "file": str(self._file), "messages": 0},
+            session={"id": self._id, "file": str(self.file), "messages": 0},
             host="pi",
             hostVersion="demo",
             trusted=True,
@@ -113,7 +113,7 @@ class PlayedSession:
 
     def settle(self) -> None:
         """The turn is over."""
-        self._ask("settled", file=str(self._file))
+        self._ask("settled", file=str(self.file))
 
     def kill(self) -> None:
         """Power is lost: neither the host nor the child has a last word."""
@@ -127,7 +127,7 @@ class PlayedSession:
         self._record({"type": "message", "id": f"{self._messages:08x}", "parentId": above, "message": message})
 
     def _record(self, entry: Mapping[str, Any]) -> None:
-        with self._file.open("a", encoding="utf-8") as file:
+        with self.file.open("a", encoding="utf-8") as file:
             file.write(json.dumps({**entry, "timestamp": datetime.now(UTC).isoformat()}) + "\n")
 
     def _ask(self, verb: str, **fields: object) -> dict[str, Any]:
