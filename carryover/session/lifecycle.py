@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover import settings as configuration
-from carryover.completion import Answer
 from carryover.errors import CarryoverError, ProjectError, StoreError, StoreUnavailable, TranscriptError
 from carryover.memory.note import items
 from carryover.messages import locale_language, say
@@ -36,6 +36,9 @@ from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store
 from carryover.store.views import Kind
 from carryover.text import language
+
+if TYPE_CHECKING:
+    from carryover.completion import Answer
 
 #: Views that hold something the log does not know yet.
 _CHANGED = frozenset((Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN))

@@ -4,23 +4,26 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover.errors import StoreUnavailable
-from carryover.memory.brief import Brief, Request, brief
 from carryover.memory.note import items
 from carryover.memory.state import EMPTY, State
 from carryover.messages import say
 from carryover.process import owner
 from carryover.session.exchange import Session
 from carryover.session.notes import Author, Shown
-from carryover.session.transcripts import pi
 from carryover.settings import Settings
 from carryover.store import trace
 from carryover.store.checkpoints import Checkpoint, Checkpoints
 from carryover.store.pointer import read_pointer, write_pointer
 from carryover.store.store import Store
 from carryover.text import tokens
+
+# The reply to a start is waited for; what renders the block and reads session files is imported after it.
+if TYPE_CHECKING:
+    from carryover.memory.brief import Brief, Request
 
 
 class Run:
@@ -58,6 +61,8 @@ class Run:
 
     def render_block(self) -> str:
         """The block for the boundary that has just been crossed."""
+        from carryover.memory.brief import brief
+
         request = self._request()
         try:
             state, withheld = self.store.delivered()
@@ -72,6 +77,8 @@ class Run:
 
     def news(self) -> str | None:
         """The note, if somebody else has changed it since it was shown. The block itself stays as it is."""
+        from carryover.memory.brief import brief
+
         try:
             state, _ = self.store.delivered()
         except StoreUnavailable:
@@ -84,6 +91,8 @@ class Run:
         return brief(state, replace(self._request(), last_session=None, tools=False, unreadable=())).text or None
 
     def _request(self) -> Request:
+        from carryover.memory.brief import Request
+
         project = self.store.project
         known_already = self.last_session == str(self.session.file or "")
         return Request(
@@ -133,6 +142,8 @@ class Run:
         if file is None or not file.exists():
             return
         before = self.checkpoint or self.first_checkpoint(file, language)
+        from carryover.session.transcripts import pi
+
         count = pi.count(file, self._counted)
         self._counted = count.offset
         checkpoint = replace(

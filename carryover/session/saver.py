@@ -13,17 +13,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from carryover.completion import Answer, Prompt
 from carryover.memory.merge import merge
 from carryover.memory.note import finish
-from carryover.session import summary
-from carryover.session.transcripts import pi
-from carryover.session.transcripts.base import Tail
 from carryover.settings import Settings
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store, Writer
 from carryover.text import truncate
+
+# A start should not wait for what reads session files and judges summaries: those modules are imported when they are
+# needed.
+if TYPE_CHECKING:
+    from carryover.completion import Answer, Prompt
+    from carryover.session.transcripts.base import Tail
 
 #: What a raw tail holds at the most: user messages, characters of each, characters of the last answer, files.
 USERS = 8
@@ -69,6 +72,8 @@ def save_tail(writer: Writer, checkpoint: Checkpoint) -> Saved:
         TranscriptError: the session's file cannot be used.
         StoreError: the tail cannot be written.
     """
+    from carryover.session.transcripts import pi
+
     tail = pi.tail(Path(checkpoint.file), limit_messages=4 * USERS, since=checkpoint.since)
     if tail.saved:
         return Saved("stands")
@@ -124,6 +129,9 @@ def ask(store: Store, settings: Settings, checkpoint: Checkpoint) -> tuple[Owed,
         TranscriptError: the session's file cannot be used.
         StoreError: the note on record cannot be read.
     """
+    from carryover.session import summary
+    from carryover.session.transcripts import pi
+
     state, _ = store.delivered()
     note = state.note(checkpoint.tree)
     tail = pi.tail(Path(checkpoint.file), limit_messages=MESSAGES)
@@ -149,6 +157,8 @@ def take(store: Store, owed: Owed, answer: Answer) -> str:
     Raises:
         StoreError: it is good and cannot be written.
     """
+    from carryover.session import summary
+
     checkpoint = owed.checkpoint
     verdict = summary.judge(answer, owed.note, owed.words, checkpoint.language, owed.transcript)
     if verdict.text is None:
