@@ -8,7 +8,6 @@ may stand behind ``sum``: what neither of the two covers is not believed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -128,7 +127,9 @@ def next_id(last: str, milliseconds: int) -> str:
 def derived_id(milliseconds: int, content: bytes) -> str:
     """A ULID that the same content at the same time always gets: for entries that came without one."""
     clock = milliseconds if 0 <= milliseconds <= _read(LAST_ID) >> 80 else 0
-    return _spell((clock << 80) | int.from_bytes(hashlib.sha256(content).digest()[:10], "big"))
+    from hashlib import sha256  # 3 ms to import
+
+    return _spell((clock << 80) | int.from_bytes(sha256(content).digest()[:10], "big"))
 
 
 def _spell(number: int) -> str:
