@@ -34,7 +34,7 @@ class Item:
     key: str
 
 
-@lru_cache(maxsize=16)  # the one save that is a second's work asks this of the same two notes seven times
+@lru_cache(maxsize=16)  # a save asks this seven times, of two notes
 def finish(text: str) -> str:
     """The note without finished items.
 

@@ -25,6 +25,7 @@ _SUM_END = len(_SUM) + 8
 _MAC = b'","mac":"'
 _END = re.compile(rb'(?:","mac":"[0-9a-f]*)?"}\s*')
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_parse = json.JSONDecoder().raw_decode  # without the search for white space around, which nobody wrote
 
 
 class Damaged(ValueError):
@@ -50,8 +51,9 @@ def decode(line: bytes) -> Event:
     Raises:
         Damaged: no checksum, a wrong one, something behind it, not JSON, or no usable id.
     """
-    event = salvage(line)
-    if not _END.fullmatch(line, line.rfind(_SUM) + _SUM_END):
+    cut = line.rfind(_SUM)
+    event = _whole_until(cut, line)
+    if not _END.fullmatch(line, cut + _SUM_END):
         raise Damaged("cut short, or glued to something")
     return event
 
@@ -63,17 +65,21 @@ def salvage(line: bytes) -> Event:
     Raises:
         Damaged: there is none.
     """
-    cut = line.rfind(_SUM)
+    return _whole_until(line.rfind(_SUM), line)
+
+
+def _whole_until(cut: int, line: bytes) -> Event:
     if cut < 0:
         raise Damaged("no checksum")
     payload = line[:cut] + b"}"
     if b"%08x" % crc32(payload) != line[cut + 8 : cut + 16]:
         raise Damaged("wrong checksum")
     try:
-        fields = json.loads(payload.decode("utf-8"))
+        text = payload.decode("utf-8")
+        fields, end = _parse(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"not JSON: {type(error).__name__}") from None
-    if not isinstance(fields, dict):
+    if end != len(text) or not isinstance(fields, dict):
         raise Damaged("not an event")
     event = Event(fields, line)
     if not is_id(event.id):
