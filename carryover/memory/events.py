@@ -86,6 +86,12 @@ class Event:
         return self._text("origin")
 
     @property
+    def taken(self) -> str:
+        """That foreign note's own text, where this event's is more than that."""
+        taken = self.fields.get("taken")
+        return taken if isinstance(taken, str) else self.text
+
+    @property
     def base(self) -> tuple[str, ...]:
         """The ids of what the writer was shown and what this event therefore replaces."""
         value = self.fields.get("base")

@@ -14,12 +14,14 @@ from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from carryover.memory.events import Event
+from carryover.memory.events import Event, is_id
 from carryover.memory.merge import merge
 from carryover.memory.note import finish
 
 #: Raw tails that stand beside the note of one tree; older ones stay in the log and are counted.
 TAILS = 3
+#: Notes that stand beside each other in one tree, which only logs that were joined bring; more are counted as tails are.
+HEADS = 16
 #: Ancestors of the note that are remembered, so that a view from elsewhere finds the one it was made from.
 LINEAGE = 12
 #: Sessions of which is remembered how far they have been saved.
@@ -45,8 +47,6 @@ class Standing:
     host: str = ""
     origin: str = ""
     covers: tuple[int, int] | None = None
-    #: For a note that stands beside another: the text that both were made from.
-    fork: str | None = None
 
 
 @dataclass(slots=True)
@@ -60,6 +60,8 @@ class State:
     newest: str = ""
     #: Per tree: the notes that stand, oldest first. More than one only after logs were joined.
     heads: dict[str, tuple[Standing, ...]] = field(default_factory=dict)
+    #: Per tree in which more than one note stands: the newest text that all of them were made from.
+    forks: dict[str, str] = field(default_factory=dict)
     raw: dict[str, tuple[Standing, ...]] = field(default_factory=dict)
     older: dict[str, int] = field(default_factory=dict)
     #: Per tree: ids and origins of the note's last ancestors, newest last.
@@ -72,10 +74,10 @@ class State:
         heads = self.heads.get(tree)
         if not heads:
             return None
-        text = finish(heads[0].text)
+        text, base = finish(heads[0].text), finish(self.forks.get(tree, ""))
         for head in heads[1:]:
-            text = merge(finish(head.fork or ""), text, finish(head.text))
-        return replace(heads[-1], text=text, fork=None)
+            text = merge(base, text, finish(head.text))
+        return replace(heads[-1], text=text)
 
     def tails(self, tree: str = "") -> tuple[Standing, ...]:
         """The newest raw tails that stand beside the note, oldest first."""
@@ -121,49 +123,20 @@ def _unique(events: list[Event]) -> Iterable[Event]:
         last = event.id
 
 
-class _Head:
-    """A note while folding: an event is made a `Standing` only if it still stands at the end."""
-
-    __slots__ = ("fork", "id", "of", "session")
-
-    def __init__(self, of: Event | Standing, fork: str | None = None) -> None:
-        self.of = of
-        self.id = of.id
-        self.session = of.session
-        self.fork = fork
-
-    def standing(self) -> Standing:
-        event = self.of
-        if isinstance(event, Standing):
-            return event if event.fork == self.fork else replace(event, fork=self.fork)
-        return Standing(
-            event.id,
-            event.at,
-            event.source or event.op,
-            event.text if event.op == "note" else "",
-            event.session,
-            event.tree,
-            event.branch,
-            event.by,
-            str(event.get("host", "")),
-            event.origin,
-            event.covers,
-            self.fork,
-        )
-
-
 class _Fold:
-    """One folding. Dictionaries are copied once and then written to."""
+    """One folding. Dictionaries are copied once and then written to; events become `Standing` only at the end."""
 
     def __init__(self, state: State, events: list[Event]) -> None:
         self.fresh = not state.events
         self.events = events
-        self.heads = {tree: [_Head(one, one.fork) for one in heads] for tree, heads in state.heads.items()}
-        self.raw = {tree: [_Head(one) for one in raw] for tree, raw in state.raw.items()}
+        self.heads: dict[str, list[Event | Standing]] = {tree: list(heads) for tree, heads in state.heads.items()}
+        self.raw: dict[str, list[Event | Standing]] = {tree: list(raw) for tree, raw in state.raw.items()}
         self.older = dict(state.older)
         self.lineage = {tree: list(lineage) for tree, lineage in state.lineage.items()}
         self.saved = dict(state.saved)
+        #: The notes of this folding, and what each was made from.
         self.notes: dict[str, Event] = {}
+        self.parents: dict[str, tuple[str, ...]] = {}
 
     def result(self, state: State) -> State:
         for event in self.events:
@@ -173,12 +146,14 @@ class _Fold:
             elif op == "clear":
                 self.stand(event)
         newest = self.events[-1] if self.events else None
+        forked = [tree for tree, heads in self.heads.items() if len(heads) > 1]
         return State(
             state.events + len(self.events),
             newest.id if newest else state.last,
             newest.at if newest else state.newest,
-            {tree: tuple(head.standing() for head in heads) for tree, heads in self.heads.items()},
-            {tree: tuple(tail.standing() for tail in raw) for tree, raw in self.raw.items() if raw},
+            {tree: tuple(map(_standing, heads)) for tree, heads in self.heads.items()},
+            {tree: self.fork(self.heads[tree]) if self.fresh else state.forks[tree] for tree in forked},
+            {tree: tuple(map(_standing, raw)) for tree, raw in self.raw.items() if raw},
             {tree: count for tree, count in self.older.items() if count},
             {tree: tuple(lineage[-LINEAGE:]) for tree, lineage in self.lineage.items()},
             dict(list(self.saved.items())[-SESSIONS:]),
@@ -197,9 +172,8 @@ class _Fold:
     def tail(self, event: Event) -> None:
         tree, session = event.tree, event.session
         raw = [one for one in self.raw.get(tree, ()) if not session or one.session != session]
-        raw.append(_Head(event))
-        if len(raw) > TAILS:
-            self.older[tree] = self.older.get(tree, 0) + len(raw) - TAILS
+        raw.append(event)
+        self.count(tree, len(raw) - TAILS)
         self.raw[tree] = raw[-TAILS:]
 
     def stand(self, event: Event) -> None:
@@ -208,29 +182,56 @@ class _Fold:
         if event.source == "import" and "base" not in event.fields:
             base = tuple(head.id for head in heads)  # pi-carryover replaces the file, whatever was in it
         beside = [head for head in heads if head.id not in base]
-        self.heads[tree] = [*beside, _Head(event, self.fork(base, heads) if beside else None)]
-        self.notes[event.id] = event
-        self.lineage.setdefault(tree, []).extend((event.origin, event.id) if event.origin else (event.id,))
+        if beside and not self.fresh:
+            raise OutOfOrder  # what they were made from may be far back
+        self.count(tree, len(beside) + 1 - HEADS)
+        self.heads[tree] = [*beside, event][-HEADS:]
+        self.notes[event.id], self.parents[event.id] = event, base
+        self.lineage.setdefault(tree, []).extend((event.origin, event.id) if is_id(event.origin) else (event.id,))
         if self.raw.get(tree):
             self.drop_tails(tree, base, event.session)
 
-    def fork(self, base: tuple[str, ...], heads: list[_Head]) -> str:
-        """The text from which a note that stands beside another went its own way."""
-        for head in heads:
-            if head.id in base and head.fork is not None:
-                return head.fork
-        for one in reversed(base):
-            if one in self.notes:
-                return self.notes[one].text
-        if not self.fresh:
-            raise OutOfOrder
-        return ""
+    def count(self, tree: str, more: int) -> None:
+        if more > 0:
+            self.older[tree] = self.older.get(tree, 0) + more
 
     def drop_tails(self, tree: str, base: tuple[str, ...], session: str) -> None:
         raw = self.raw[tree]
         if any(one.id in base for one in raw):
             self.older.pop(tree, None)  # who was shown the newest was told of the older ones
         self.raw[tree] = [one for one in raw if one.id not in base and not (session and one.session == session)]
+
+    def fork(self, heads: list[Event | Standing]) -> str:
+        """The newest text that all *heads* were made from; empty where there is none, so that nothing of them goes."""
+        shared = set.intersection(*(self.ancestors(head.id) for head in heads))
+        return self.notes[max(shared)].text if shared else ""
+
+    def ancestors(self, note: str) -> set[str]:
+        found: set[str] = set()
+        waiting = [note]
+        while waiting:
+            parents = [one for one in self.parents[waiting.pop()] if one in self.notes and one not in found]
+            found.update(parents)
+            waiting += parents
+        return found
+
+
+def _standing(one: Event | Standing) -> Standing:
+    if isinstance(one, Standing):
+        return one
+    return Standing(
+        one.id,
+        one.at,
+        one.source or one.op,
+        one.text if one.op == "note" else "",
+        one.session,
+        one.tree,
+        one.branch,
+        one.by,
+        str(one.get("host", "")),
+        one.origin,
+        one.covers,
+    )
 
 
 # ---------------------------------------------------------------- as plain data
@@ -257,6 +258,7 @@ def load(data: Mapping[str, Any]) -> State:
         data["last"],
         data["newest"],
         standings(data["heads"]),
+        dict(data["forks"]),
         standings(data["raw"]),
         dict(data["older"]),
         {tree: tuple(lineage) for tree, lineage in data["lineage"].items()},

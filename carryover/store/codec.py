@@ -87,12 +87,6 @@ def _whole_until(cut: int, line: bytes) -> Event:
     return event
 
 
-def checksum(line: bytes) -> str:
-    """The checksum that a whole line carries; empty when it carries none."""
-    cut = line.rfind(_SUM)
-    return line[cut + 8 : cut + 16].decode("ascii", "replace") if cut >= 0 else ""
-
-
 def signature(payload: bytes, key: bytes) -> bytes:
     import hmac  # only writers and those who doubt a signature need it
 

@@ -55,15 +55,25 @@ def _note(state: State, tree: str, view: View, find: Find) -> dict[str, Any] | N
     if finish(text).strip() == current.strip() and not dismissed:
         return None
     heads = [head.id for head in state.heads.get(tree, ())]
-    return {"base": heads + dismissed, "text": text, **_provenance(state, tree, view, find)}
+    draft = {"base": heads + dismissed, "text": text, **_provenance(state, tree, view, find)}
+    if "origin" in draft and text != view.text:
+        draft["taken"] = view.text
+    return draft
 
 
 def _ancestor(view: View, tree: str, find: Find) -> str:
-    """The newest text that both the view and our note were made from; empty where there is none, so nothing goes."""
+    """
+    The newest text that both the view and our note were made from; empty where there is none, so nothing goes.
+
+    Of a teammate's note that is their text, not what came of it here: they have never seen ours.
+    """
     for one in view.ancestors:
-        event = find("id", one) or find("origin", one)
+        event = find("id", one)
         if event is not None and event.tree == tree:
             return event.text
+        event = find("origin", one)
+        if event is not None and event.tree == tree:
+            return event.taken
     return ""
 
 
@@ -73,4 +83,6 @@ def _provenance(state: State, tree: str, view: View, find: Find) -> dict[str, st
     named = view.ancestors[0] if view.ancestors else ""
     if not named or named in state.lineage.get(tree, ()) or find("id", named) is not None:
         return {"source": "edit"}
+    if view.kind is Kind.EDITED:
+        return {"source": "teammate"}  # what stood in the teammate's own is not known
     return {"source": "teammate", "origin": named}

@@ -22,6 +22,10 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe in a file's place must not hang us
 
+#: How the name of a file begins that is to take another's place.
+DRAFT = ".carryover."
+#: Seconds after which nobody is writing a draft any more.
+DRAFT_SECONDS = 600
 #: How often a replace is tried again while somebody holds the target open, which only Windows forbids.
 REPLACE_TRIES = 10
 #: Seconds to wait for the lock before saying that it cannot be had.
@@ -35,7 +39,9 @@ class FileSystem:
     patient = WINDOWS
 
     def open(self, path: Path, flags: int, mode: int = 0o600) -> int:
-        return os.open(path, flags | _NOFOLLOW | _BINARY, mode)
+        """Open for writing; never through a link, and without waiting for the reader of a pipe."""
+        with _no_link(path):
+            return os.open(path, flags | _NOFOLLOW | _BINARY | _NONBLOCK, mode)
 
     def write(self, descriptor: int, data: bytes) -> int:
         return os.write(descriptor, data)
@@ -53,10 +59,15 @@ class FileSystem:
         os.replace(source, target)
 
     def unlink(self, path: Path) -> None:
-        os.unlink(path)
+        path.unlink()
 
     def make_folder(self, path: Path) -> None:
-        os.mkdir(path)
+        path.mkdir()
+
+    def allow(self, descriptor: int, mode: int) -> None:
+        """Give a file the mode that another one had, whatever the umask says. Windows keeps no such mode."""
+        if sys.platform != "win32":
+            os.fchmod(descriptor, mode)
 
     def sync_folder(self, path: Path) -> None:
         """Make names in a folder durable. Windows has no such call, and needs none."""
@@ -103,7 +114,8 @@ def locked(files: FileSystem, path: Path, seconds: float = LOCK_SECONDS) -> Iter
         pause = 0.0005
         while not _try_lock(files, descriptor, path):
             if time.monotonic() > deadline:
-                raise StoreUnavailable(f"another process has held {path} for {seconds:.0f} seconds")
+                reason = f"another process has held it for {seconds:g} seconds"
+                raise StoreUnavailable(f"cannot lock {path}: {reason}; try again when it is done")
             time.sleep(pause)
             pause = min(pause * 2, 0.02)
         yield
@@ -115,7 +127,7 @@ def _try_lock(files: FileSystem, descriptor: int, path: Path) -> bool:
     try:
         return files.try_lock(descriptor)
     except OSError as error:
-        raise StoreUnavailable(f"{path} cannot be locked on this file system ({error.strerror})") from error
+        raise StoreUnavailable(f"cannot lock {path}: {error.strerror}; this file system may have no locks") from error
 
 
 def write_whole(files: FileSystem, descriptor: int, data: bytes) -> None:
@@ -125,9 +137,9 @@ def write_whole(files: FileSystem, descriptor: int, data: bytes) -> None:
         view = view[files.write(descriptor, bytes(view)) :]
 
 
-def append(files: FileSystem, path: Path, data: bytes) -> int:
+def append(files: FileSystem, path: Path, data: bytes) -> None:
     """
-    Append *data* and sync it; the file's size before is returned.
+    Append *data* and sync it.
 
     What does not fit is taken back, so that a full disk leaves no half line behind.
     """
@@ -135,6 +147,8 @@ def append(files: FileSystem, path: Path, data: bytes) -> int:
     try:
         status = os.fstat(descriptor)
         refuse_unless_regular(path, status)
+        if status.st_size == 0:
+            files.sync_folder(path.parent)  # before its first byte: whoever finds content finds a durable name
         try:
             write_whole(files, descriptor, data)
             files.sync(descriptor)
@@ -144,23 +158,26 @@ def append(files: FileSystem, path: Path, data: bytes) -> int:
             raise
     finally:
         files.close(descriptor)
-    if status.st_size == 0:
-        files.sync_folder(path.parent)  # its name is as new as its content
-    return status.st_size
 
 
 def replace(files: FileSystem, path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
     """Put *data* in the place of the file at *path*: whole or not at all, with the mode of the file it replaces."""
-    try:
+    kept = None
+    with suppress(FileNotFoundError):
         status = os.lstat(path)
-    except FileNotFoundError:
-        pass
-    else:
         refuse_unless_regular(path, status)
-        mode = stat.S_IMODE(status.st_mode)
-    draft = path.with_name(f".{path.name}.{os.urandom(6).hex()}.tmp")
+        kept = stat.S_IMODE(status.st_mode)
+    draft = path.with_name(f"{DRAFT}{os.urandom(6).hex()}.tmp")
     try:
-        _write_new(files, draft, data, mode, durable)
+        descriptor = files.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        try:
+            if kept is not None:
+                files.allow(descriptor, kept)
+            write_whole(files, descriptor, data)
+            if durable:
+                files.sync(descriptor)
+        finally:
+            files.close(descriptor)
         _replace_with_patience(files, draft, path)
     except OSError:
         with suppress(OSError):
@@ -170,24 +187,16 @@ def replace(files: FileSystem, path: Path, data: bytes, *, mode: int = 0o600, du
         files.sync_folder(path.parent)
 
 
-def _write_new(files: FileSystem, path: Path, data: bytes, mode: int, durable: bool) -> None:
-    descriptor = files.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    try:
-        write_whole(files, descriptor, data)
-        if durable:
-            files.sync(descriptor)
-    finally:
-        files.close(descriptor)
-
-
 def _replace_with_patience(files: FileSystem, source: Path, target: Path) -> None:
     for attempt in range(REPLACE_TRIES):
         try:
-            return files.replace(source, target)
+            files.replace(source, target)
         except PermissionError:  # an editor or a virus scanner has the target open for a moment
             if attempt + 1 == REPLACE_TRIES or not files.patient:
                 raise
             time.sleep(min(0.005 * 2**attempt, 0.1))
+        else:
+            return
 
 
 def read(path: Path, limit: int, offset: int = 0) -> bytes | None:
@@ -199,31 +208,63 @@ def read(path: Path, limit: int, offset: int = 0) -> bytes | None:
         OSError: it cannot be read.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW | _BINARY | _NONBLOCK)
+        with _no_link(path):
+            descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW | _BINARY | _NONBLOCK)
     except FileNotFoundError:
         return None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise StoreUnavailable(link_refused(path)) from error
+    try:
+        refuse_unless_regular(path, os.fstat(descriptor))
+    except StoreUnavailable:
+        os.close(descriptor)
         raise
     with os.fdopen(descriptor, "rb") as file:
-        refuse_unless_regular(path, os.fstat(descriptor))
-        if offset:
-            file.seek(offset)
+        file.seek(offset)
         return file.read(limit)
 
 
-def make_folder(files: FileSystem, path: Path) -> None:
-    """Make a folder of ours, durably; one that is a link to elsewhere is refused."""
+def make_folder(files: FileSystem, path: Path, *, durable: bool = True) -> None:
+    """
+    Make a folder of ours, and those that it lies in; one that is a link to elsewhere is refused.
+
+    A folder's name is synced before anything is put into it. So one that is empty may be of a process that was killed
+    before it did so, and one that is not empty is safe.
+    """
     try:
-        status = os.lstat(path)
+        refuse_unless_folder(path)
     except FileNotFoundError:
+        if not path.parent.is_dir():
+            make_folder(files, path.parent, durable=durable)
         with suppress(FileExistsError):  # another process was faster
             files.make_folder(path)
+    if durable and not any(path.iterdir()):
         files.sync_folder(path.parent)
-    else:
-        if not stat.S_ISDIR(status.st_mode):
-            raise StoreUnavailable(link_refused(path) if stat.S_ISLNK(status.st_mode) else f"{path} is not a folder")
+
+
+def sweep(files: FileSystem, folder: Path) -> None:
+    """Take away the drafts of processes that were killed; a young one may be in use."""
+    with suppress(OSError):  # it is only tidying
+        for path in list(folder.iterdir()):
+            is_draft = path.name.startswith(DRAFT) and path.suffix == ".tmp"
+            if is_draft and time.time() - path.lstat().st_mtime > DRAFT_SECONDS:
+                files.unlink(path)
+
+
+def refuse_unless_folder(path: Path) -> None:
+    """Raises `StoreUnavailable` for a link or a file, `FileNotFoundError` where there is nothing."""
+    status = os.lstat(path)
+    if stat.S_ISLNK(status.st_mode):
+        raise StoreUnavailable(link_refused(path))
+    if not stat.S_ISDIR(status.st_mode):
+        raise StoreUnavailable(f"{path} is not a folder")
+
+
+@contextmanager
+def explained(action: str, path: Path) -> Iterator[None]:
+    """Turn an error of the system into a `StoreUnavailable` that says what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreUnavailable(f"cannot {action} {path}: {error.strerror or error}") from error
 
 
 def refuse_unless_regular(path: Path, status: os.stat_result) -> None:
@@ -235,3 +276,16 @@ def refuse_unless_regular(path: Path, status: os.stat_result) -> None:
 
 def link_refused(path: Path) -> str:
     return f"{path} is a link, and carryover writes through none; put a file of its own in its place"
+
+
+@contextmanager
+def _no_link(path: Path) -> Iterator[None]:
+    """Say that it is a link, where that is why a file was not opened."""
+    if not _NOFOLLOW and path.is_symlink():
+        raise StoreUnavailable(link_refused(path))
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.EMLINK):  # FreeBSD says EMLINK
+            raise StoreUnavailable(link_refused(path)) from error
+        raise

@@ -18,7 +18,7 @@ def notes(log: Log, tree: str, limit: int) -> list[Event]:
 
 
 def is_note(event: Event) -> bool:
-    return event.op == "clear" or event.op == "note" and event.source != "raw"
+    return event.op == "clear" or (event.op == "note" and event.source != "raw")
 
 
 def note_named(log: Log, tree: str, name: str) -> Event:

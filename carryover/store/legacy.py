@@ -8,7 +8,7 @@ every machine, makes the same event of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from carryover.memory.events import Event
 from carryover.store.codec import derived_id
@@ -22,7 +22,8 @@ _HEADER = "<!-- carryover: "
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    event: Event
+    #: None where its closing fence is missing: whoever wrote it died in it.
+    event: Event | None
     #: Index of the first line after it.
     end: int
 
@@ -35,21 +36,23 @@ def entry(lines: list[bytes], start: int, *, ended: bool) -> Entry | None:
     """
     end = start + 1
     closing = 0
-    while end < len(lines):
-        line = lines[end].rstrip(b"\r")
-        if line == OPENING or line.startswith(b'{"v":'):
-            break
-        if line == _CLOSING:
+    while end < len(lines) and not _begins_another(lines[end]):
+        if lines[end].rstrip(b"\r") == _CLOSING:
             closing = end
         end += 1
-    else:
-        if not closing or not ended:
-            return None
-    event = _event(lines[start + 1 : closing or end])
-    after = closing + 1 if closing else end
+    if end == len(lines) and not (ended and closing):
+        return None
+    if not closing:
+        return Entry(None, end)
+    after = closing + 1
     while after < len(lines) and not lines[after].strip():
         after += 1  # blank lines between its entries are nobody's damage
-    return Entry(event, after)
+    return Entry(_event(lines[start + 1 : closing]), after)
+
+
+def _begins_another(line: bytes) -> bool:
+    """Whether the line is another entry's first, perhaps glued to something, or an event of ours."""
+    return line.rstrip(b"\r").endswith(OPENING) or (line.startswith(b'{"v":') and b',"sum":"' in line)
 
 
 def is_raw(text: str) -> bool:
@@ -84,6 +87,7 @@ def _event(lines: list[bytes]) -> Event:
 
 def _milliseconds(at: str) -> int:
     try:
-        return max(0, int(datetime.fromisoformat(at).timestamp() * 1000))
+        time = datetime.fromisoformat(at)
+        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
         return 0

@@ -7,15 +7,18 @@ what an event means.
 
 from __future__ import annotations
 
+import os
 import re
+from binascii import crc32
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 
 from carryover.memory.events import Event
 from carryover.store import files, legacy
-from carryover.store.codec import VERSION, Damaged, checksum, decode
+from carryover.store.codec import VERSION, Damaged, decode, salvage
 from carryover.store.files import SYSTEM, FileSystem
 
 #: Bytes at which the log becomes a segment: below the 1 MB at which pi-carryover 1.x renames a log it shares with us.
@@ -23,23 +26,28 @@ ROTATE_AT = 900_000
 #: Damaged lines that are named one by one; all are counted.
 NAMED_DAMAGE = 20
 
-_SEGMENT = re.compile(r"carryover\.(\d{4,})\.log")
+#: Bytes before a position by which it is known again; a line's own checksum and signature are shorter.
+CHECKED = 96
+
+_SEGMENT = re.compile(r"carryover\.([0-9]{4}|[1-9][0-9]{4,})\.log")
 _BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far a log has been read: bytes and lines of one segment, and the checksum of the last line before it."""
+    """How far a log has been read: bytes and lines of one segment, and a checksum of what stands before it."""
 
     segment: int = 1
     offset: int = 0
     line: int = 0
-    check: str = ""
+    check: str = "00000000"
+    #: The last line that was read has no newline yet.
+    open: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """A line that could not be read. It stays where it is."""
+    """A line that could not be read, or not whole. It stays where it is."""
 
     segment: int
     line: int
@@ -73,109 +81,139 @@ class Log:
         self.folder = folder
         self.system = system
         self.path = folder / "carryover.log"
+        #: What pi-carryover 1.x makes of the log at 1 MB. The next one would overwrite it, so it becomes a segment.
+        self.renamed = folder / "carryover.log.1"
 
     # ------------------------------------------------------------ reading
-
-    def segments(self) -> int:
-        """The number of the newest finished segment; 0 where there is none. Numbers are never given twice."""
-        try:
-            names = [entry.name for entry in self.folder.iterdir()]
-        except (FileNotFoundError, NotADirectoryError):
-            return 0
-        return max((int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name))), default=0)
 
     def segment(self, number: int) -> Path:
         return self.folder / f"carryover.{number:04}.log"
 
+    def pieces(self) -> dict[int, Path]:
+        """The files that make up the log, by number, oldest first; the last one is written to."""
+        try:
+            names = [entry.name for entry in self.folder.iterdir()]
+        except (FileNotFoundError, NotADirectoryError):
+            names = []
+        numbers = sorted(int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name)))
+        found = {number: self.segment(number) for number in numbers}
+        following = numbers[-1] + 1 if numbers else 1
+        if self.renamed.name in names and files.read(self.renamed, 1):
+            found[following] = self.renamed
+            following += 1
+        found[following] = self.path
+        return found
+
     def read(self, since: Position | None = None) -> Reading:
-        """Everything after *since*, in the order of the files. Needs no lock: what is half written is left for later."""
+        """
+        Everything after *since*, in the order of the files. Needs no lock: what is half written is left for later.
+
+        Raises:
+            StoreUnavailable: it cannot be read, which is never the same as empty.
+        """
         reading = Reading(position=since or Position())
-        while True:
-            newest = self.segments()
-            for number in range(reading.position.segment, newest + 1):
-                if number > reading.position.segment:
-                    reading.position = Position(number)
-                self._read_file(self.segment(number), reading)
-            if reading.position.segment <= newest:
-                reading.position = Position(newest + 1)
-            content = files.read(self.path, -1, reading.position.offset)
-            if self.segments() == newest:  # else the log became a segment while we looked: read that first
-                self._take(content or b"", reading)
-                return reading
+        with files.explained("read", self.path):
+            while not self._read_pieces(self.pieces(), reading):
+                pass  # a file was renamed under our hands: go on from where we are, by the names of now
+        return reading
+
+    def _read_pieces(self, pieces: dict[int, Path], reading: Reading) -> bool:
+        """Read on; False where a file was renamed meanwhile: it may not be the one that it was taken for."""
+        for number, path in pieces.items():
+            if number < reading.position.segment:
+                continue
+            fresh = number > reading.position.segment
+            offset = 0 if fresh else reading.position.offset
+            start = max(0, offset - CHECKED)
+            content = files.read(path, -1, start)
+            renamed = path in (self.path, self.renamed) and self.pieces() != pieces
+            if renamed or (content is None and path != self.path):
+                return False
+            if not content or len(content) == offset - start:
+                continue  # the position stays behind the last line that there is
+            if fresh:
+                reading.position = Position(number)
+                if number > 1 and number - 1 not in pieces:
+                    reading.refuse(0, "the segments before it are missing")
+            self._take(content[offset - start :], reading, whole=path != self.path)
+            used = reading.position.offset - start
+            reading.position = replace(reading.position, check=_print(content[max(0, used - CHECKED) : used]))
+        return True
 
     def still_holds(self, position: Position) -> bool:
-        """Whether the log up to *position* is the one that was read: the line before it carries the same checksum."""
-        newest = self.segments()
-        if position.segment > newest + 1:
-            return False
+        """Whether the log up to *position* is the one that was read, by the end of the line before it."""
         if position.offset == 0:
-            return True
-        path = self.path if position.segment == newest + 1 else self.segment(position.segment)
-        start = max(0, position.offset - _CHECKED)
-        content = files.read(path, position.offset - start, start)
-        if content is None or len(content) != position.offset - start:
-            return False
-        return _check_of(content) == position.check
+            return position == Position()
+        start = max(0, position.offset - CHECKED)
+        with files.explained("read", self.path):
+            path = self.pieces().get(position.segment)
+            content = files.read(path, position.offset - start, start) if path is not None else None
+        return content is not None and len(content) == position.offset - start and _print(content) == position.check
 
     def find(self, wanted: str, name: str = "id") -> Event | None:
         """An event whose field *name* is *wanted*, looked for from the newest segment back."""
-        newest = self.segments()
         mark = f'"{name}":"{wanted}"'.encode()
-        for path in [self.path, *(self.segment(number) for number in range(newest, 0, -1))]:
-            content = files.read(path, -1) or b""
-            at = content.find(mark)
-            while at >= 0:
-                start, end = content.rfind(b"\n", 0, at) + 1, content.find(b"\n", at)
-                try:
-                    event = decode(content[start : end if end >= 0 else len(content)])
-                except Damaged:
-                    event = None
-                if event is not None and event.get(name) == wanted:
-                    return event
-                at = content.find(mark, at + 1)
+        for number, path in self._backwards():
+            content = self._content(path)
+            if mark in content or legacy.OPENING in content:
+                for event in self._events(number, path, content):
+                    if event.get(name) == wanted:
+                        return event
         return None
 
     def newest(self, limit: int, wanted: Callable[[Event], bool]) -> list[Event]:
         """The last *limit* events that are *wanted*, newest first; reads no further back than it must."""
         found: dict[str, Event] = {}
-        for number in range(self.segments() + 1, 0, -1):
-            reading = Reading(position=Position(number))
-            path = self.segment(number)
-            self._take(files.read(path if path.exists() else self.path, -1) or b"", reading, whole=True)
-            for event in sorted(reading.events, key=lambda event: event.id, reverse=True):
+        for number, path in self._backwards():
+            for event in self._events(number, path, self._content(path)):
                 if event.id not in found and wanted(event):
                     found[event.id] = event
             if len(found) >= limit:
                 break
         return sorted(found.values(), key=lambda event: event.id, reverse=True)[:limit]
 
-    def _read_file(self, path: Path, reading: Reading) -> None:
-        content = files.read(path, -1, reading.position.offset)
-        if content is None:
-            return reading.refuse(0, "the segment is missing")
-        self._take(content, reading, whole=True)
+    def _backwards(self) -> list[tuple[int, Path]]:
+        with files.explained("read", self.path):
+            return list(reversed(self.pieces().items()))
 
-    def _take(self, content: bytes, reading: Reading, *, whole: bool = False) -> None:
+    def _content(self, path: Path) -> bytes:
+        with files.explained("read", path):
+            return files.read(path, -1) or b""
+
+    def _events(self, number: int, path: Path, content: bytes) -> list[Event]:
+        reading = Reading(position=Position(number))
+        self._take(content, reading, whole=path != self.path)
+        return reading.events
+
+    def _take(self, content: bytes, reading: Reading, *, whole: bool) -> None:
         """Read lines from where the reading stands. Of a *whole* file the last line needs no newline."""
+        if reading.position.open:
+            content = _close(content, reading, whole)
         place = reading.position
         lead = len(_BOM) if place.offset == 0 and content.startswith(_BOM) else 0
         lines = content[lead:].split(b"\n")
         rest = lines.pop()
-        index, count = 0, len(lines)
-        while index < count:
-            if lines[index].rstrip(b"\r") == legacy.OPENING:
-                entry = legacy.entry(lines, index, ended=whole or not rest)
-                if entry is None:  # pi-carryover is writing it at this moment
-                    rest = b"\n".join([*lines[index:], rest])
-                    break
-                reading.events.append(entry.event)
-                index = entry.end
-            else:
-                _take_line(lines[index], reading, place.line + index + 1)
+        index = 0
+        while index < len(lines):
+            line = lines[index]
+            if not line.endswith((legacy.OPENING, legacy.OPENING + b"\r")):
+                _take_line(line, reading, place.line + index + 1)
                 index += 1
+                continue
+            entry = legacy.entry(lines, index, ended=whole or not rest or rest.startswith(b'{"v":'))
+            if entry is None:  # pi-carryover is writing it at this moment
+                rest = b"\n".join([*lines[index:], rest])
+                break
+            if before := line.rpartition(legacy.OPENING)[0]:
+                _take_line(before, reading, place.line + index + 1, glued=True)
+            if entry.event is not None:
+                reading.events.append(entry.event)
+            else:
+                reading.refuse(place.line + index + 1, "an entry of pi-carryover that was cut short")
+            index = entry.end
         used = len(content) - len(rest)
-        check = _check_of(content[max(0, used - _CHECKED) : used]) if used > lead else place.check
-        reading.position = Position(place.segment, place.offset + used, place.line + index, check)
+        reading.position = replace(place, offset=place.offset + used, line=place.line + index)
+        reading.torn = False
         if rest:
             _take_unfinished(rest, reading, whole)
 
@@ -185,7 +223,8 @@ class Log:
         """Append whole lines and sync them; mend a missing last newline first; begin a new segment when it is time."""
         size = self._size()
         if size >= ROTATE_AT:
-            self._rotate()
+            self.adopt()
+            self._settle(self.path)
             size = 0
         if size and (files.read(self.path, 1, size - 1) or b"\n") != b"\n":
             data = b"\n" + data
@@ -193,36 +232,39 @@ class Log:
 
     def adopt(self) -> None:
         """Take in a log that pi-carryover 1.x renamed, before its next rename would overwrite it."""
-        stray = self.folder / "carryover.log.1"
-        if files.read(stray, 1):
-            self._settle(stray)
+        if files.read(self.renamed, 1):
+            self._settle(self.renamed)
 
     def _size(self) -> int:
         try:
-            return self.path.stat().st_size
+            return os.lstat(self.path).st_size
         except FileNotFoundError:
             return 0
 
-    def _rotate(self) -> None:
-        self._settle(self.path)
-
     def _settle(self, path: Path) -> None:
-        self.system.replace(path, self.segment(self.segments() + 1))
-        self.system.sync_folder(self.folder)
+        """Make *path* the segment that it was counted as. No number is given twice; the next append syncs the name."""
+        number = next(number for number, piece in self.pieces().items() if piece == path)
+        self.system.replace(path, self.segment(number))
 
 
-def _take_line(line: bytes, reading: Reading, number: int) -> None:
+def _take_line(line: bytes, reading: Reading, number: int, *, glued: bool = False) -> None:
     try:
         event = decode(line)
+        if glued:
+            raise Damaged("glued lines")
     except Damaged as error:
         whole = _salvage(line)
         reading.events.extend(whole)
         reason = "NUL bytes" if b"\0" in line else "glued lines" if whole else str(error)
         reading.refuse(number, reason if line.strip() else "blank line")
     else:
-        reading.events.append(event)
-        if event.fields.get("v") != VERSION:
-            reading.newer += 1
+        _count(event, reading)
+
+
+def _count(event: Event, reading: Reading) -> None:
+    reading.events.append(event)
+    if event.fields.get("v") != VERSION:
+        reading.newer += 1
 
 
 def _salvage(line: bytes) -> list[Event]:
@@ -230,32 +272,37 @@ def _salvage(line: bytes) -> list[Event]:
     starts = [match.start() for match in re.finditer(rb'\{"v":', line)]
     found = []
     for start, end in pairwise([*starts, len(line)]):
-        try:
-            found.append(decode(line[start:end]))
-        except Damaged:
-            continue  # this piece is what the line is counted as damaged for
+        with suppress(Damaged):  # this piece is what the line is counted as damaged for
+            found.append(salvage(line[start:end]))
     return found
+
+
+def _close(content: bytes, reading: Reading, whole: bool) -> bytes:
+    """Go on after a line that had no newline when it was read: what stands there now ends it, or is glued to it."""
+    place = reading.position
+    rest, newline, after = content.partition(b"\n")
+    if not newline and not whole:
+        return b""  # not even that is all there
+    if rest.strip():
+        _take_line(rest, reading, place.line + 1, glued=True)
+    used, ended = len(rest) + len(newline), bool(newline)
+    reading.position = replace(place, offset=place.offset + used, line=place.line + ended, open=not ended)
+    return after
 
 
 def _take_unfinished(rest: bytes, reading: Reading, whole: bool) -> None:
     """A last line without its newline is an event when its checksum says that it is all there."""
+    place = reading.position
     try:
-        event = decode(rest)
+        _count(decode(rest), reading)
     except Damaged as error:
         reading.torn = True
-        if whole:
-            reading.refuse(reading.position.line + 1, f"cut short: {error}")
-        return
-    reading.events.append(event)
-    place = reading.position
-    reading.position = Position(place.segment, place.offset + len(rest), place.line, checksum(rest))
+        if not whole:
+            return
+        reading.refuse(place.line + 1, f"cut short: {error}")
+    reading.position = replace(place, offset=place.offset + len(rest), open=True)
 
 
-#: Bytes before a position in which its last line's checksum is looked for.
-_CHECKED = 96
-
-
-def _check_of(content: bytes) -> str:
-    """The checksum at the end of the last line in *content*, or, where it has none, that line's last bytes."""
-    last = content.rstrip(b"\n").rpartition(b"\n")[2]
-    return checksum(last) or last[-16:].hex()
+def _print(content: bytes) -> str:
+    """What a reader remembers of the bytes before its position; the last event's checksum is among them."""
+    return f"{crc32(content):08x}"

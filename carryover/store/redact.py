@@ -19,7 +19,10 @@ _KEY_NAME = (
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (name, re.compile(expression))
     for name, expression in (
-        ("private-key", r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?"),
+        (
+            "private-key",
+            r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----[^-]{0,20000}(?:-----END [A-Z ]{0,40}PRIVATE KEY-----)?",
+        ),
         ("aws-key-id", r"(?<![A-Za-z0-9])(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
         ("github-token", r"(?<![A-Za-z0-9])(?:gh[pousr]_[A-Za-z0-9]{36,255}|github_pat_[A-Za-z0-9_]{22,255})"),
         ("gitlab-token", r"(?<![A-Za-z0-9])glpat-[A-Za-z0-9_-]{20,255}"),
@@ -31,9 +34,15 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("stripe-key", r"(?<![A-Za-z0-9])[rs]k_(?:live|test)_[A-Za-z0-9]{16,255}"),
         ("model-api-key", r"(?<![A-Za-z0-9])sk-[A-Za-z0-9_-]{20,255}"),
         ("model-api-key", r"(?<![A-Za-z0-9])(?:nvapi-|gsk_|xai-|pplx-|r8_)[A-Za-z0-9_-]{20,255}"),
-        ("json-web-token", r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,2000}"),
+        (
+            "json-web-token",
+            r"(?<![A-Za-z0-9])eyJ[A-Za-z0-9_-]{8,2000}\.eyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,2000}",
+        ),
         ("url-password", r"(?<![A-Za-z0-9])[a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,100}:([^\s/@\"']{3,200})@"),
-        ("bearer-token", r"(?i)\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)\s{1,3}([A-Za-z0-9+/=._~-]{12,2000})"),
+        (
+            "bearer-token",
+            r"(?i)\bauthorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:bearer|basic|token)\s{1,3}([A-Za-z0-9+/=._~-]{12,2000})",
+        ),
         (
             "named-secret",
             rf"(?i){_KEY_NAME}[\"']?\s{{0,3}}(?:=>|:=|=|:)\s{{0,3}}[\"']?"

@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from carryover.errors import StoreUnavailable
 from carryover.memory.state import EMPTY, OutOfOrder, State, dump, fold, load
 from carryover.store import files
 from carryover.store.files import FileSystem
 from carryover.store.log import NAMED_DAMAGE, Damage, Log, Position
 
-FORMAT = 1
+FORMAT = 2
 #: Events that a reading may find new before it is worth a new snapshot: a millisecond's work, and so no save has to
 #: write one.
 WORTH = 50
@@ -28,7 +29,7 @@ class Known:
     """A log, as far as it has been read."""
 
     state: State = field(default_factory=lambda: EMPTY)
-    position: Position = Position()
+    position: Position = field(default_factory=Position)
     damage: tuple[Damage, ...] = ()
     damaged: int = 0
     newer: int = 0
@@ -85,15 +86,19 @@ def path_for(cache: Path | None, folder: Path) -> Path | None:
 def store(system: FileSystem, path: Path, what: Known) -> None:
     """Keep a snapshot. It is not synced: one that a power cut has spoilt is not believed."""
     data = asdict(replace(what, state=EMPTY, fresh=0, torn=False)) | {"format": FORMAT, "state": dump(what.state)}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files.replace(system, path, json.dumps(data, separators=(",", ":")).encode(), durable=False)
+    content = json.dumps(data, separators=(",", ":")).encode()
+    files.make_folder(system, path.parent, durable=False)
+    files.replace(system, path, b"%08x\n" % crc32(content) + content, durable=False)
 
 
 def _load(path: Path) -> Known | None:
+    """The snapshot; None where there is none, or something else. It is only a shortcut: the log is read instead."""
     try:
-        content = files.read(path, -1)
-        data = json.loads(content) if content else None
-        if not isinstance(data, dict) or data["format"] != FORMAT:
+        check, _, content = (files.read(path, -1) or b"").partition(b"\n")
+        if check != b"%08x" % crc32(content):
+            return None
+        data = json.loads(content)
+        if data["format"] != FORMAT:
             return None
         return Known(
             load(data["state"]),
@@ -102,5 +107,5 @@ def _load(path: Path) -> Known | None:
             data["damaged"],
             data["newer"],
         )
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return None  # a snapshot is only a shortcut: the log is read instead
+    except (OSError, StoreUnavailable, ValueError, KeyError, TypeError, RecursionError):
+        return None

@@ -22,7 +22,7 @@ from carryover.memory.events import Event
 from carryover.memory.state import OutOfOrder, Standing, State, fold
 from carryover.project import Project
 from carryover.settings import Settings, cache_dir, state_dir
-from carryover.store import edits, files, snapshot, views
+from carryover.store import edits, files, history, snapshot, views
 from carryover.store.codec import VERSION, encode, next_id, signed_with
 from carryover.store.files import SYSTEM, FileSystem
 from carryover.store.log import Log
@@ -44,8 +44,13 @@ IGNORED = (
     "/carryover.sessions/",
     "/carryover.trace",
     "/.carryover-session",
-    "/.*.tmp",
+    f"/{files.DRAFT}*.tmp",
 )
+
+#: Bytes of the signing key.
+KEY_BYTES = 32
+#: Earlier notes that a view without a name is held against.
+PAST = 50
 
 Check = Callable[[State, Mapping[str, Any]], None]
 
@@ -87,8 +92,9 @@ class Store:
         Raises:
             StoreUnavailable: the log cannot be read.
         """
-        with explained("read", self.log.path):
-            known = snapshot.known(self.log, self._known or self.snapshot_path)
+        with files.explained("read", self.log.path), suppress(FileNotFoundError):
+            files.refuse_unless_folder(self.log.folder)
+        known = snapshot.known(self.log, self._known or self.snapshot_path)
         if known.fresh > snapshot.WORTH:
             self.keep_snapshot(known)
             known = replace(known, fresh=0)
@@ -97,49 +103,76 @@ class Store:
 
     def delivered(self) -> tuple[State, str]:
         """
-        What may be given to a model, and a sentence about what may not.
+        What may be given to a model, and a sentence about what may not, or could not be read.
 
         Edits of the view are in it, before they are on record. Of a project that the user does not trust there is
         nothing in it but what carries this user's own signature.
 
         Raises:
-            StoreUnavailable: the log or the view cannot be read.
+            StoreUnavailable: the log cannot be read.
         """
-        state = self.known().state
-        if not self.trusted:
-            return self._signed(state)
-        for draft in self.edits(state, self.view(state)):
+        state, withheld = self.trustworthy(self.known().state)
+        if withheld:
+            return state, f"{withheld} held back: this project is not trusted, and they were not written here"
+        try:
+            view = self.view(state)
+        except StoreUnavailable as error:
+            return state, str(error)
+        for draft in self.edits(state, view):
             fields = {"id": next_id(state.last, 0), "op": "note", "by": "hook", "tree": self.project.tree, **draft}
             state = fold([Event({"at": state.newest, **fields})], state)
-        return state, ""
+        return state, self.objection(view)
 
-    def edits(self, state: State, view: View | None) -> list[dict[str, Any]]:
-        """The note events that are owed to the view as it stands."""
-        if not self.trusted and view is not None and view.kind in (Kind.TEAMMATE, Kind.FOREIGN):
-            view = None
-        return edits.drafts(state, self.project.tree, view, lambda name, value: self.log.find(value, name))
-
-    def _signed(self, state: State) -> tuple[State, str]:
-        key = self.key() if state.trees() else None
+    def trustworthy(self, state: State) -> tuple[State, int]:
+        """What of *state* may be used, and how many notes and tails may not: those not signed by this user."""
+        if self.trusted or not state.trees():
+            return state, 0
+        key = self.key()
 
         def ours(standing: Standing) -> bool:
             event = self.log.find(standing.id)
             return key is not None and event is not None and signed_with(event, key)
 
-        heads = {tree: tuple(filter(ours, heads)) for tree, heads in state.heads.items()}
-        raw = {tree: tuple(filter(ours, raw)) for tree, raw in state.raw.items()}
+        heads = {tree: some for tree, all_ in state.heads.items() if (some := tuple(filter(ours, all_)))}
+        raw = {tree: some for tree, all_ in state.raw.items() if (some := tuple(filter(ours, all_)))}
         before = sum(map(len, (*state.heads.values(), *state.raw.values())))
         withheld = before - sum(map(len, (*heads.values(), *raw.values())))
-        told = replace(state, heads={tree: some for tree, some in heads.items() if some}, raw=raw)
-        words = "held back: this project is not trusted, and they were not written here"
-        return told, f"{withheld} {words}" if withheld else ""
+        return replace(state, heads=heads, raw=raw), withheld
+
+    def edits(self, state: State, view: View | None) -> list[dict[str, Any]]:
+        """The note events that are owed to the view as it stands. An untrusted project's file is not believed."""
+        find = lambda name, value: self.log.find(value, name)  # noqa: E731
+        return edits.drafts(state, self.project.tree, view if self.trusted else None, find)
+
+    def objection(self, view: View) -> str:
+        """Why the view must be left as it is; empty where it may be rendered."""
+        if view.kind is Kind.CONFLICT:
+            return f"{self.view_path} holds conflict markers; resolve them, and the note is merged"
+        if not self.trusted and view.kind in (Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN):
+            return f"{self.view_path} is left alone: this project is not trusted, and it was not written here"
+        return ""
 
     def view(self, state: State) -> View:
         """What stands in CARRYOVER.md. Raises `StoreUnavailable` where that cannot be known."""
         view = views.read(self.view_path, state, self.project.tree)
         if view.kind is Kind.TEAMMATE and self.log.find(view.ancestors[0]) is not None:
             return replace(view, kind=Kind.OLDER)
+        if view.kind is Kind.FOREIGN and view.text and state.events:
+            return replace(view, kind=self._without_a_name(view, state))
         return view
+
+    def _without_a_name(self, view: View, state: State) -> Kind:
+        """Of a view that names no note: whether it is one on record, or where one was cut off."""
+        note = state.note(self.project.tree)
+        if note is not None and note.text.strip() == view.text:
+            return view.kind
+        for past in history.notes(self.log, self.project.tree, PAST):
+            text = past.text.strip()
+            if text == view.text:
+                return Kind.OLDER
+            if text.startswith(view.text):
+                return Kind.CUT
+        return view.kind
 
     def keep_snapshot(self, known: Known) -> None:
         if self.snapshot_path is not None:
@@ -156,7 +189,7 @@ class Store:
         Raises:
             StoreUnavailable: read-only, full, locked, without locks, or a link; what was appended before it stands.
         """
-        with explained("write to", self.project.log_folder):
+        with files.explained("write to", self.project.log_folder):
             self.prepare()
             with files.locked(self.system, self.project.log_folder / "carryover.lock"):
                 self.log.adopt()
@@ -175,30 +208,35 @@ class Store:
         if path is None:
             return None
         try:
-            key = files.read(path, 64)
-            if key is None:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                with suppress(FileExistsError):
-                    descriptor = self.system.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                    try:
-                        files.write_whole(self.system, descriptor, os.urandom(32))
-                    finally:
-                        self.system.close(descriptor)
-                key = files.read(path, 64)
+            key = files.read(path, KEY_BYTES + 1) or b""
+            if len(key) != KEY_BYTES:
+                files.make_folder(self.system, path.parent)
+                with files.locked(self.system, path.with_name("key.lock")):
+                    key = files.read(path, KEY_BYTES + 1) or b""
+                    if len(key) != KEY_BYTES:  # one that was cut short has signed nothing
+                        key = os.urandom(KEY_BYTES)
+                        files.replace(self.system, path, key)
         except (OSError, StoreUnavailable):
             return None  # `doctor` says that events are unsigned
-        return key if key and len(key) == 32 else None
+        return key
 
     def prepare(self) -> None:
-        """Make our folders, and keep our own files out of ``git status``."""
-        for folder in dict.fromkeys((self.project.folder, self.project.log_folder)):
+        """
+        Make our folders, and keep our own files out of ``git status``.
+
+        Raises:
+            (OSError, StoreUnavailable): a folder cannot be made, or is a link.
+        """
+        for folder in {self.project.folder, self.project.log_folder}:
             files.make_folder(self.system, folder)
+            files.sweep(self.system, folder)
             if folder.name == ".pi":
-                self._ignore(folder / ".gitignore")
+                with suppress(StoreUnavailable):  # a link, or no file: theirs to keep, and no reason not to save
+                    self._ignore(folder / ".gitignore")
 
     def _ignore(self, path: Path) -> None:
         """Name our files in ``.pi/.gitignore``, and the file itself where it is all ours."""
-        current = files.read(path, views.LARGEST)
+        current = files.read(path, -1)
         if current is None:
             lines = [*IGNORED, "/.gitignore"]
         else:
@@ -222,10 +260,14 @@ class Writer:
         self.problem = ""
         self.view: View | None = None
         self._seen: tuple[int, ...] | None = None
+        self._trusted: tuple[Known, State] | None = None
 
     @property
     def state(self) -> State:
-        return self.known.state
+        """What is on record; in a project that is not trusted, what of it this user wrote."""
+        if self._trusted is None or self._trusted[0] is not self.known:
+            self._trusted = self.known, self.store.trustworthy(self.known.state)[0]
+        return self._trusted[1]
 
     @property
     def tree(self) -> str:
@@ -246,6 +288,8 @@ class Writer:
         """
         store = self.store
         now = store.now()
+        if op == "note" and fields.get("source") != "raw":
+            fields["text"] = views.without_marks(fields["text"])
         event = {
             "v": VERSION,
             "id": next_id(self.state.last, int(now.timestamp() * 1000)),
@@ -261,15 +305,18 @@ class Writer:
         event = {name: self._safe(name, value) for name, value in event.items()}
         if check is not None:
             check(self.state, event)
-        store.log.append(encode(event, store.key()))
+        line = encode(event, store.key())
+        store.log.append(line)
         self.known = self._advanced()
-        self.appended.append(Event(event))
+        self.appended.append(Event(event, line[:-1]))
         return self.appended[-1]
 
     def _safe(self, name: str, value: Any) -> Any:
         """A field's value without lone surrogates, control characters and, where it is free text, secrets."""
         if isinstance(value, list):
             return [self._safe(name, one) for one in value]
+        if isinstance(value, dict):
+            return {clean(key): self._safe(name, one) for key, one in value.items()}
         if not isinstance(value, str):
             return value
         value = clean(value)
@@ -293,15 +340,17 @@ class Writer:
 
     def absorb(self) -> None:
         """Merge what was done to the view since it was rendered; join notes that stand beside each other."""
-        self._seen = self._stamp()
+        self.problem, self._seen = "", self._stamp()
         try:
             self.view = self.store.view(self.state)
+            self.problem = self.store.objection(self.view)
         except StoreUnavailable as error:
             self.view, self.problem = None, str(error)
-        if self.view is not None and self.view.kind is Kind.CONFLICT:
-            self.problem = f"{self.store.view_path} holds conflict markers; resolve them, and the note is merged"
-        for draft in self.store.edits(self.state, self.view):
-            self.append("note", by="hook", **draft)
+        try:
+            for draft in self.store.edits(self.state, self.view):
+                self.append("note", by="hook", **draft)
+        except SecretFound as error:
+            self.problem = f"{self.store.view_path} is left alone: {error}"
 
     def render(self) -> None:
         """Write the views. The log is the truth: a view that cannot be written is said, and loses nothing."""
@@ -321,6 +370,8 @@ class Writer:
         if self.view is not None and self.view.says_the_same(rendered, self.state.note(self.tree)):
             return  # a teammate's file, taken whole: to rewrite its last line would only dirty the work tree
         content = views.encode(rendered, self.view or View(Kind.MISSING))
+        if len(content) > views.LARGEST:
+            raise StoreUnavailable(f"the note has more than {views.LARGEST} bytes")
         if content != files.read(self.store.view_path, views.LARGEST + 1):
             files.replace(self.store.system, self.store.view_path, content, mode=0o644)
 
@@ -330,12 +381,3 @@ class Writer:
         except OSError:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
-
-
-@contextmanager
-def explained(action: str, path: Path) -> Iterator[None]:
-    """Turn an error of the system into one that says what could not be done."""
-    try:
-        yield
-    except OSError as error:
-        raise StoreUnavailable(f"cannot {action} {path}: {error.strerror or error}") from error

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from carryover import text as texts
 from carryover.errors import StoreUnavailable
+from carryover.memory.events import is_id
 from carryover.memory.state import Standing, State
 from carryover.store import files, legacy
 
@@ -26,9 +27,15 @@ LARGEST = 1_000_000
 #: Ancestors named in the closing comment.
 ANCESTORS = 4
 
-_MARK = re.compile(r"<!-- carryover note=(\w*) after=([\w,]*) sum=([0-9a-f]{8})\b[^\n]*-->")
-_TAIL = re.compile(r"\n*<!-- carryover tail (\w+)[^\n]*-->\n.*?<!-- /carryover tail -->\n?", re.S)
-_CONFLICT = re.compile(r"^(?:<{7} .*|>{7} .*|={7})$", re.M)
+# Every expression is bounded or tied to the beginning of a line: the file is anybody's.
+_MARK = re.compile(r"<!-- carryover note=(\w*) after=([\w,]*) sum=([0-9a-f]{8})\b[^\n>]{0,200}-->")
+_MARK_BEGINS = "<!-- carryover note="
+_CUT_MARK = re.compile(r"<!-- carryover note=(\w*)(?: after=([\w,]*))?[^>]*")
+_TAIL_OPENS = re.compile(r"<!-- carryover tail (\w+) *-->")
+_TAIL_CLOSES = "<!-- /carryover tail -->"
+_TAIL_TITLE = "## Not yet in the note: "
+_OLDER = re.compile(r"<!-- \d+ older tails: carryover history -->")
+_OURS, _THEIRS = re.compile(r"^<{7}(?: |$)", re.M), re.compile(r"^>{7}(?: |$)", re.M)
 
 
 class Kind(Enum):
@@ -85,18 +92,17 @@ def render(state: State, tree: str = "") -> str:
         parts.append(f"<!-- {older} older tails: carryover history -->")
     body = "\n\n".join(parts)
     ancestors = [one for one in reversed(state.lineage.get(tree, ())) if note is None or one != note.id]
-    mark = (
-        f"<!-- carryover note={note.id if note else ''} after={','.join(ancestors[:ANCESTORS])} sum={fingerprint(body)} "
-        "· edit the note above as you like: edits are merged -->"
-    )
+    after, print_ = ",".join(ancestors[:ANCESTORS]), fingerprint(body)
+    hint = "· edit the note above as you like: edits are merged"
+    mark = f"<!-- carryover note={note.id if note else ''} after={after} sum={print_} {hint} -->"
     return f"{body}\n\n{mark}\n" if body else f"{mark}\n"
 
 
 def _rendered_tail(tail: Standing) -> str:
     covers = f"the last {tail.covers[0]} of {tail.covers[1]} messages" if tail.covers else "the last messages"
-    title = f"## Not yet in the note: {covers} of a session ({tail.at[:16].replace('T', ' ')}), clues only"
+    title = f"{_TAIL_TITLE}{covers} of a session ({tail.at[:16].replace('T', ' ')}), clues only"
     quoted = "\n".join(f"> {line}" if line else ">" for line in texts.clean(tail.text).split("\n"))
-    return f"<!-- carryover tail {tail.id} -->\n{title}\n\n{quoted}\n<!-- /carryover tail -->"
+    return f"<!-- carryover tail {tail.id} -->\n{title}\n\n{quoted}\n{_TAIL_CLOSES}"
 
 
 def read(path: Path, state: State, tree: str = "") -> View:
@@ -123,42 +129,87 @@ def read(path: Path, state: State, tree: str = "") -> View:
 
 
 def _classify(content: str, state: State, tree: str, newline: str, bom: bool) -> View:
-    def view(kind: Kind, text: str = "", ancestors: tuple[str, ...] = (), raw: bool = False, print_: str = "") -> View:
-        tails = frozenset(match[1] for match in _TAIL.finditer(content))
+    def view(kind: Kind, body: str = "", ancestors: tuple[str, ...] = (), raw: bool = False, print_: str = "") -> View:
+        text, tails = _note_and_tails(body)
         return View(kind, text, ancestors, tails, raw, print_, newline, bom)
 
-    if len(_CONFLICT.findall(content)) > 1:
-        return view(Kind.CONFLICT)
     marks = list(_MARK.finditer(content))
     if not marks:
         return _unmarked(content, state, tree, view)
     mark = marks[-1]
     body = _MARK.sub("", content[: mark.start()]) + content[mark.end() :]
     ancestors = tuple(one for one in (mark[1], *mark[2].split(",")) if one)
-    text = _note_in(body)
     if fingerprint(body) != mark[3]:
-        return view(Kind.EDITED, text, ancestors)
+        return view(Kind.CONFLICT if _is_conflict(content) else Kind.EDITED, body, ancestors)
     note = state.note(tree)
     if mark[1] in ((note.id, note.origin) if note else ("",)):
-        return view(Kind.CURRENT, text, ancestors, print_=mark[3])
+        return view(Kind.CURRENT, body, ancestors, print_=mark[3])
     known = mark[1] in state.lineage.get(tree, ())
-    return view(Kind.OLDER if known or not mark[1] else Kind.TEAMMATE, text, ancestors, print_=mark[3])
+    return view(Kind.OLDER if known or not mark[1] else Kind.TEAMMATE, body, ancestors, print_=mark[3])
 
 
 def _unmarked(content: str, state: State, tree: str, view: Callable[..., View]) -> View:
     stripped = content.strip()
     if not stripped or (state.events and _begins(render(state, tree), stripped)):
         return view(Kind.CUT)
-    return view(Kind.FOREIGN, _note_in(legacy.without_header(content)), (), legacy.is_raw(content))
+    if _is_conflict(content):
+        return view(Kind.CONFLICT)
+    content, named = _above_cut_mark(content)
+    kind = Kind.EDITED if named else Kind.FOREIGN
+    return view(kind, legacy.without_header(content), named, legacy.is_raw(content))
+
+
+def _above_cut_mark(content: str) -> tuple[str, tuple[str, ...]]:
+    """What stands above a closing comment that was cut off, which is whole; and the notes that the comment names."""
+    above, _, last = content.rstrip().rpartition("\n")
+    if last and _MARK_BEGINS.startswith(last):
+        return above, ()
+    cut = _CUT_MARK.fullmatch(last)
+    if cut is None:
+        return content, ()
+    return above, tuple(one for one in (cut[1], *(cut[2] or "").split(",")) if is_id(one))
 
 
 def _begins(rendered: str, content: str) -> bool:
-    """Whether *content* is where *rendered* was cut off: in the closing comment, or before it in the middle of the text."""
+    """Whether *content* is what is left of *rendered*, cut off in the closing comment or before the end of the text."""
     return rendered.startswith(content) and rendered.partition("\n\n<!-- carryover note=")[0].strip() != content
 
 
-def _note_in(body: str) -> str:
-    return _TAIL.sub("\n", body).strip("\n")
+def _is_conflict(content: str) -> bool:
+    return bool(_OURS.search(content) and _THEIRS.search(content))
+
+
+def _note_and_tails(body: str) -> tuple[str, frozenset[str]]:
+    """The note in a file, and the tails that stand beside it. What somebody wrote into one of them is of the note."""
+    kept: list[str] = []
+    tails: set[str] = set()
+    tail: list[str] = []
+    for line in body.split("\n"):
+        opens = _TAIL_OPENS.fullmatch(line.rstrip())
+        if opens or not tail:
+            kept += tail  # it has no end, so it is text
+            tail = []
+        if tail and line.rstrip() == _TAIL_CLOSES and (name := _TAIL_OPENS.match(tail[0])):
+            tails.add(name[1])
+            kept += [one for one in tail[1:] if not one.startswith((">", _TAIL_TITLE))]
+            tail = []
+        elif opens or tail:
+            tail.append(line)
+        elif not _OLDER.fullmatch(line.rstrip()):
+            kept.append(line)
+    return "\n".join([*kept, *tail]).strip("\n"), frozenset(tails)
+
+
+def without_marks(text: str) -> str:
+    """A note's text without our comments, for those who copy the whole file into it."""
+    if "<!--" not in text:
+        return text
+    lines = _MARK.sub("", text).split("\n")
+    return "\n".join(line for line in lines if not _is_mark(line.strip()))
+
+
+def _is_mark(line: str) -> bool:
+    return line == _TAIL_CLOSES or bool(_TAIL_OPENS.fullmatch(line) or _OLDER.fullmatch(line))
 
 
 def fingerprint(text: str) -> str:
