@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from carryover.memory.merge import merge
 from carryover.memory.outline import Block, Outline, Piece, assemble, parse, render
@@ -33,6 +34,7 @@ class Item:
     key: str
 
 
+@lru_cache(maxsize=16)  # a save asks this seven times, of two notes
 def finish(text: str) -> str:
     """The note without finished items.
 

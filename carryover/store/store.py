@@ -364,7 +364,6 @@ class Writer:
             except (OSError, StoreError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 self.problem = f"{self.store.view_path} could not be written: {reason}"
-        self.store.keep_snapshot(self.known)
 
     def _write_view(self) -> None:
         rendered = views.render(self.state, self.tree)
