@@ -1,7 +1,7 @@
 """Register with hosts and unregister, every file given back byte for byte.
 
-``host("pi").install(os.environ)`` makes a plan and changes nothing: ``plan.diff()`` shows it, ``plan.notes`` are
-for the user to read, and ``plan.apply()`` carries it out. ``uninstall`` likewise.
+``host("pi").install(os.environ)`` makes a plan and changes nothing: ``plan.diff()`` shows it, ``plan.notes``
+are for the user to read, and ``plan.apply()`` carries it out. ``uninstall`` likewise.
 """
 
 from __future__ import annotations
