@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,14 @@ def test_the_doctor_tells_whether_pi_knows_us(call: Call, settings: Path) -> Non
     assert "not registered with pi\n       Run: carryover install" in before
     assert "ok     registered with pi" in after
     assert f"note   cannot edit {settings}" in broken
+
+
+def test_another_python_than_at_the_installation_is_registered_all_the_same(call: Call, settings: Path) -> None:
+    call("install")
+    memory = Path(os.environ["XDG_STATE_HOME"]) / "carryover" / "pi.json"
+    memory.write_text(memory.read_text("utf-8").replace(sys.executable, "/old/python"), "utf-8")
+
+    assert "ok     registered with pi" in call("doctor").out
 
 
 def test_the_doctor_says_that_two_generations_should_not_stand_side_by_side(call: Call, settings: Path) -> None:
