@@ -6,7 +6,7 @@ of a `Session`. Everything is imported when it is first named, so that ``import 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+TYPE_CHECKING = False  # as type checkers know it; to import `typing` would take longer than all of this
 
 if TYPE_CHECKING:
     from carryover.errors import CarryoverError as CarryoverError

@@ -18,7 +18,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from carryover import jsonc
 from carryover.errors import SettingsError
 
 #: Bytes. A settings file larger than this is a mistake, and would delay every start of a session.
@@ -313,6 +312,8 @@ def _read_group(path: Path, within: str) -> Mapping[str, object]:
         raise ValueError("it is no file")  # opening a pipe would wait for ever
     if size > SIZE_LIMIT:
         raise ValueError(f"it is larger than {SIZE_LIMIT} bytes")
+    from carryover import jsonc  # most starts find no settings file, and need not wait for this
+
     text = path.read_text(encoding="utf-8")
     content = jsonc.loads(text) if text.strip("\ufeff \t\r\n") else {}
     group = content.get(within, {}) if within and isinstance(content, dict) else content

@@ -61,8 +61,8 @@ _COSTS = (
     (1, re.compile("[a-z ]+")),
     (2, re.compile("[A-Z]+")),
     (3, re.compile("[\x00-\u04ff]+")),  # digits, punctuation, line ends; other Latin letters, Greek, Cyrillic
-    (4, re.compile("[\u0500-\uffff]+")),  # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners
 )
+_COST_BASIC = 4  # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners
 _COST_ASTRAL = 12  # emoji and rare ideographs
 
 
@@ -81,18 +81,20 @@ def tokens(text: str) -> int:
         rest = kind.sub("", text)
         quarters += cost * (len(text) - len(rest))
         text = rest
-    return -(-(quarters + _COST_ASTRAL * len(text)) // 4)
+    astral = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
+    quarters += _COST_BASIC * (len(text) - astral) + _COST_ASTRAL * astral
+    return -(-quarters // 4)
 
 
 # --- language ---
 
-_CODE = re.compile("```.*?(?:```|\\Z)|`[^`\n]*`", re.DOTALL)
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA_OR_HANGUL = re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
+# What names large alphabets takes milliseconds to compile. So these stand as text: `re` compiles what is used,
+# when it is, and keeps it.
+_CODE = "(?s)```.*?(?:```|\\Z)|`[^`\n]*`"
+_HAN = "[\u3400-\u4dbf\u4e00-\u9fff]"
+_KANA_OR_HANGUL = "[\u3041-\u30ff\uac00-\ud7a3]"
 # Words of prose only: a path, an address, an identifier or an option says nothing about its writer.
-_WORD = re.compile(
-    r"(?<![^\s(\"'“‘\u2e80-\uffff])[A-Za-z]{2,}(?=[,;:!?)\"'’”.]*(?:\s|\Z|[\u2e80-\uffff])|['’][a-z])"
-)
+_WORD = r"(?<![^\s(\"'“‘\u2e80-\uffff])[A-Za-z]{2,}(?=[,;:!?)\"'’”.]*(?:\s|\Z|[\u2e80-\uffff])|['’][a-z])"
 
 
 def language(text: str) -> str:
@@ -102,10 +104,10 @@ def language(text: str) -> str:
     Code, paths and addresses have no vote. Chinese text may be half English words and is still Chinese;
     Japanese and Korean, single Latin words and numbers say nothing.
     """
-    text = _CODE.sub(" ", text)
-    if _KANA_OR_HANGUL.search(text):
+    text = re.sub(_CODE, " ", text)
+    if re.search(_KANA_OR_HANGUL, text):
         return ""
-    han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
+    han, words = len(re.findall(_HAN, text)), len(re.findall(_WORD, text))
     if han and 2 * han >= words:
         return "zh"
     return "en" if words >= 2 else ""
@@ -113,12 +115,9 @@ def language(text: str) -> str:
 
 # --- our own block ---
 
-_BLOCK = re.compile(
-    r"<carryover[ \t][^>\n]{0,400}>.*?(?:</carryover[^>\n]{0,80}>|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
+_BLOCK = r"(?si)<carryover[ \t][^>\n]{0,400}>.*?(?:</carryover[^>\n]{0,80}>|\Z)"
 _GAP = "[\\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*+"
-_MARKER = re.compile(f"<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')})", re.IGNORECASE)
+_MARKER = f"(?i)<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')})"
 
 
 def strip_blocks(text: str) -> str:
@@ -127,14 +126,14 @@ def strip_blocks(text: str) -> str:
     A block without an end reaches to the end of the text. A block leaves a line end between its neighbours,
     which therefore cannot join to a new one.
     """
-    kept = _BLOCK.sub("\n", text)
+    kept = re.sub(_BLOCK, "\n", text)
     return text if kept == text else kept.strip("\n")
 
 
 def defuse(text: str) -> str:
     """The text with every ``<carryover`` and ``</carryover`` broken, in whatever case, also with gaps in
     it."""
-    return _MARKER.sub("‹", text)
+    return re.sub(_MARKER, "‹", text) if "<" in text else text
 
 
 def quote(text: str) -> str:

@@ -46,7 +46,7 @@ def _print(place: Here) -> int:
 def _replace(place: Here, file: BinaryIO) -> int:
     content = file.read(4 * notes.LARGEST + 1)  # a character has at most four bytes: what is longer is refused as it is
     try:
-        text = content.decode("utf-8-sig")
+        text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         raise EventRefused(f"not saved: the text is not UTF-8 (byte {error.start})") from error
     with place.store.writing() as writer:

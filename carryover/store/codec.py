@@ -8,7 +8,6 @@ may stand behind ``sum``: what neither of the two covers is not believed.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -26,6 +25,7 @@ _SUM_END = len(_SUM) + 8
 _MAC = b'","mac":"'
 _END = re.compile(rb'(?:","mac":"[0-9a-f]*)?"}\s*')
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_parse = json.JSONDecoder().raw_decode  # without the search for white space around, which nobody wrote
 
 
 class Damaged(ValueError):
@@ -51,8 +51,9 @@ def decode(line: bytes) -> Event:
     Raises:
         Damaged: no checksum, a wrong one, something behind it, not JSON, or no usable id.
     """
-    event = salvage(line)
-    if not _END.fullmatch(line, line.rfind(_SUM) + _SUM_END):
+    cut = line.rfind(_SUM)
+    event = _whole_until(cut, line)
+    if not _END.fullmatch(line, cut + _SUM_END):
         raise Damaged("cut short, or glued to something")
     return event
 
@@ -64,17 +65,21 @@ def salvage(line: bytes) -> Event:
     Raises:
         Damaged: there is none.
     """
-    cut = line.rfind(_SUM)
+    return _whole_until(line.rfind(_SUM), line)
+
+
+def _whole_until(cut: int, line: bytes) -> Event:
     if cut < 0:
         raise Damaged("no checksum")
     payload = line[:cut] + b"}"
     if b"%08x" % crc32(payload) != line[cut + 8 : cut + 16]:
         raise Damaged("wrong checksum")
     try:
-        fields = json.loads(payload.decode("utf-8"))
+        text = payload.decode("utf-8")
+        fields, end = _parse(text)
     except (ValueError, RecursionError) as error:
         raise Damaged(f"not JSON: {type(error).__name__}") from None
-    if not isinstance(fields, dict):
+    if end != len(text) or not isinstance(fields, dict):
         raise Damaged("not an event")
     event = Event(fields, line)
     if not is_id(event.id):
@@ -125,7 +130,9 @@ def next_id(last: str, milliseconds: int) -> str:
 def derived_id(milliseconds: int, content: bytes) -> str:
     """A ULID that the same content at the same time always gets: for entries that came without one."""
     clock = milliseconds if 0 <= milliseconds <= _read(LAST_ID) >> 80 else 0
-    return _spell((clock << 80) | int.from_bytes(hashlib.sha256(content).digest()[:10], "big"))
+    from hashlib import sha256  # 3 ms to import
+
+    return _spell((clock << 80) | int.from_bytes(sha256(content).digest()[:10], "big"))
 
 
 def _spell(number: int) -> str:

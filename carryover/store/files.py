@@ -24,6 +24,8 @@ _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe in a file's place must not ha
 
 #: How the name of a file begins that is to take another's place.
 DRAFT = ".carryover."
+#: Seconds after which nobody is writing a draft any more.
+DRAFT_SECONDS = 600
 #: How often a replace is tried again while somebody holds the target open, which only Windows forbids.
 REPLACE_TRIES = 10
 #: Seconds to wait for the lock before saying that it cannot be had.
@@ -224,17 +226,27 @@ def make_folder(files: FileSystem, path: Path, *, durable: bool = True) -> None:
     """
     Make a folder of ours, and those that it lies in; one that is a link to elsewhere is refused.
 
-    Not *durable*: the name of *path* itself is left for the caller to sync.
+    A folder's name is synced before anything is put into it. So one that is empty may be of a process that was killed
+    before it did so, and one that is not empty is safe.
     """
     try:
         refuse_unless_folder(path)
     except FileNotFoundError:
         if not path.parent.is_dir():
-            make_folder(files, path.parent)
+            make_folder(files, path.parent, durable=durable)
         with suppress(FileExistsError):  # another process was faster
             files.make_folder(path)
-        if durable:
-            files.sync_folder(path.parent)
+    if durable and not any(path.iterdir()):
+        files.sync_folder(path.parent)
+
+
+def sweep(files: FileSystem, folder: Path) -> None:
+    """Take away the drafts of processes that were killed; a young one may be in use."""
+    with suppress(OSError):  # it is only tidying
+        for path in list(folder.iterdir()):
+            is_draft = path.name.startswith(DRAFT) and path.suffix == ".tmp"
+            if is_draft and time.time() - path.lstat().st_mtime > DRAFT_SECONDS:
+                files.unlink(path)
 
 
 def refuse_unless_folder(path: Path) -> None:

@@ -8,7 +8,7 @@ every machine, makes the same event of it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from carryover.memory.events import Event
 from carryover.store.codec import derived_id
@@ -87,6 +87,7 @@ def _event(lines: list[bytes]) -> Event:
 
 def _milliseconds(at: str) -> int:
     try:
-        return max(0, int(datetime.fromisoformat(at).timestamp() * 1000))
+        time = datetime.fromisoformat(at)
+        return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
     except (ValueError, OverflowError):
         return 0

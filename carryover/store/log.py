@@ -226,8 +226,6 @@ class Log:
             self.adopt()
             self._settle(self.path)
             size = 0
-        if size == 0 and len(self.pieces()) == 1:
-            self.system.sync_folder(self.folder.parent)  # our folder's own name is new
         if size and (files.read(self.path, 1, size - 1) or b"\n") != b"\n":
             data = b"\n" + data
         files.append(self.system, self.path, data)
@@ -244,10 +242,9 @@ class Log:
             return 0
 
     def _settle(self, path: Path) -> None:
-        """Make *path* the segment that it was counted as. Numbers are never given twice."""
+        """Make *path* the segment that it was counted as. No number is given twice; the next append syncs the name."""
         number = next(number for number, piece in self.pieces().items() if piece == path)
         self.system.replace(path, self.segment(number))
-        self.system.sync_folder(self.folder)
 
 
 def _take_line(line: bytes, reading: Reading, number: int, *, glued: bool = False) -> None:

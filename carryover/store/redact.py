@@ -51,6 +51,26 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     )
 )
 
+#: What stands, without regard to case, in every text that a rule finds something in. Most notes have none of it, and
+#: to look for it costs a hundredth of what the expressions do.
+HINTS: dict[str, tuple[str, ...]] = {
+    "private-key": ("private key-----",),
+    "aws-key-id": ("akia", "asia"),
+    "github-token": ("ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_"),
+    "gitlab-token": ("glpat-",),
+    "slack-token": ("xox",),
+    "google-key": ("aiza",),
+    "npm-token": ("npm_",),
+    "pypi-token": ("pypi-",),
+    "hugging-face-token": ("hf_",),
+    "stripe-key": ("k_live_", "k_test_"),
+    "model-api-key": ("sk-", "nvapi-", "gsk_", "xai-", "pplx-", "r8_"),
+    "json-web-token": ("eyj",),
+    "url-password": ("://",),
+    "bearer-token": ("authorization",),
+    "named-secret": ("key", "secret", "token", "password", "passwd", "passphrase"),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Redacted:
@@ -63,8 +83,10 @@ class Redacted:
 def redact(text: str) -> Redacted:
     """Replace every secret by ``[redacted: RULE]``, whole; the text around it stays."""
     findings: list[str] = []
+    folded = text.casefold()
     for name, expression in RULES:
-        text = expression.sub(_eraser(name, findings), text)
+        if any(hint in folded for hint in HINTS[name]):
+            text = expression.sub(_eraser(name, findings), text)
     return Redacted(text, tuple(findings))
 
 

@@ -6,7 +6,6 @@ believed only when the log still carries the checksum it was taken at; anything 
 
 from __future__ import annotations
 
-import hashlib
 import json
 from binascii import crc32
 from contextlib import suppress
@@ -20,8 +19,9 @@ from carryover.store.files import FileSystem
 from carryover.store.log import NAMED_DAMAGE, Damage, Log, Position
 
 FORMAT = 2
-#: Events that a reading may find new before it is worth a new snapshot.
-WORTH = 200
+#: Events that a reading may find new before it is worth a new snapshot: a millisecond's work, and so no save has to
+#: write one.
+WORTH = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +72,22 @@ def advance(log: Log, start: Known) -> Known:
 
 
 def path_for(cache: Path | None, folder: Path) -> Path | None:
-    """Where the snapshot of the log in *folder* is kept; None where there is no cache folder."""
+    """
+    Where the snapshot of the log in *folder* is kept; None where there is no cache folder.
+
+    Should two folders ever share a name here, each finds that the other's snapshot does not fit its log.
+    """
     if cache is None:
         return None
-    key = hashlib.sha256(str(folder).encode("utf-8", "surrogateescape")).hexdigest()[:20]
-    return cache / "snapshots" / f"{key}.json"
+    name = str(folder).encode("utf-8", "surrogateescape")
+    return cache / "snapshots" / f"{crc32(name):08x}-{len(name)}.json"
 
 
 def store(system: FileSystem, path: Path, what: Known) -> None:
     """Keep a snapshot. It is not synced: one that a power cut has spoilt is not believed."""
     data = asdict(replace(what, state=EMPTY, fresh=0, torn=False)) | {"format": FORMAT, "state": dump(what.state)}
     content = json.dumps(data, separators=(",", ":")).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
+    files.make_folder(system, path.parent, durable=False)
     files.replace(system, path, b"%08x\n" % crc32(content) + content, durable=False)
 
 

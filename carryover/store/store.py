@@ -227,14 +227,12 @@ class Store:
         Raises:
             (OSError, StoreUnavailable): a folder cannot be made, or is a link.
         """
-        folder, log_folder = self.project.folder, self.project.log_folder
-        files.make_folder(self.system, log_folder, durable=False)  # `Log.append` syncs its name
-        if folder != log_folder:
+        for folder in {self.project.folder, self.project.log_folder}:
             files.make_folder(self.system, folder)
-        for one in {folder, log_folder}:
-            if one.name == ".pi":
+            files.sweep(self.system, folder)
+            if folder.name == ".pi":
                 with suppress(StoreUnavailable):  # a link, or no file: theirs to keep, and no reason not to save
-                    self._ignore(one / ".gitignore")
+                    self._ignore(folder / ".gitignore")
 
     def _ignore(self, path: Path) -> None:
         """Name our files in ``.pi/.gitignore``, and the file itself where it is all ours."""
@@ -290,7 +288,7 @@ class Writer:
         """
         store = self.store
         now = store.now()
-        if op == "note":
+        if op == "note" and fields.get("source") != "raw":
             fields["text"] = views.without_marks(fields["text"])
         event = {
             "v": VERSION,
@@ -366,7 +364,6 @@ class Writer:
             except (OSError, StoreError) as error:
                 reason = error.strerror if isinstance(error, OSError) else error
                 self.problem = f"{self.store.view_path} could not be written: {reason}"
-        self.store.keep_snapshot(self.known)
 
     def _write_view(self) -> None:
         rendered = views.render(self.state, self.tree)

@@ -29,8 +29,8 @@ ANCESTORS = 4
 
 # Every expression is bounded or tied to the beginning of a line: the file is anybody's.
 _MARK = re.compile(r"<!-- carryover note=(\w*) after=([\w,]*) sum=([0-9a-f]{8})\b[^\n>]{0,200}-->")
-#: A closing comment that was cut off; what stands above it is whole.
-_CUT_MARK = re.compile(r"^<!-- carryover note=(\w*)(?: after=([\w,]*))?[^\n>]*\Z", re.M)
+_MARK_BEGINS = "<!-- carryover note="
+_CUT_MARK = re.compile(r"<!-- carryover note=(\w*)(?: after=([\w,]*))?[^>]*")
 _TAIL_OPENS = re.compile(r"<!-- carryover tail (\w+) *-->")
 _TAIL_CLOSES = "<!-- /carryover tail -->"
 _TAIL_TITLE = "## Not yet in the note: "
@@ -154,10 +154,20 @@ def _unmarked(content: str, state: State, tree: str, view: Callable[..., View]) 
         return view(Kind.CUT)
     if _is_conflict(content):
         return view(Kind.CONFLICT)
-    if cut := _CUT_MARK.search(stripped):
-        named = (one for one in (cut[1], *(cut[2] or "").split(",")) if is_id(one))
-        return view(Kind.EDITED, stripped[: cut.start()], tuple(named))
-    return view(Kind.FOREIGN, legacy.without_header(content), (), legacy.is_raw(content))
+    content, named = _above_cut_mark(content)
+    kind = Kind.EDITED if named else Kind.FOREIGN
+    return view(kind, legacy.without_header(content), named, legacy.is_raw(content))
+
+
+def _above_cut_mark(content: str) -> tuple[str, tuple[str, ...]]:
+    """What stands above a closing comment that was cut off, which is whole; and the notes that the comment names."""
+    above, _, last = content.rstrip().rpartition("\n")
+    if last and _MARK_BEGINS.startswith(last):
+        return above, ()
+    cut = _CUT_MARK.fullmatch(last)
+    if cut is None:
+        return content, ()
+    return above, tuple(one for one in (cut[1], *(cut[2] or "").split(",")) if is_id(one))
 
 
 def _begins(rendered: str, content: str) -> bool:

@@ -39,10 +39,27 @@ def test_the_demo_speaks_chinese(call: Call, monkeypatch: pytest.MonkeyPatch) ->
     assert "- [ ] parser.py：半小时的时区偏移" in told.out
 
 
+def test_the_demo_fails_when_the_second_session_is_not_given_all_of_it(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("carryover.cli.stage.PlayedSession.prompt", lambda session, text: "<carryover/>")
+
+    assert call("demo").status == 1
+
+
+def test_settings_of_the_user_do_not_reach_the_stage(
+    call: Call, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CARRYOVER_PROJECT", str(project))
+
+    assert call("demo").status == 0
+    assert list(project.iterdir()) == []
+
+
 @pytest.mark.parametrize("killed", [True, False])
 def test_no_process_of_a_session_outlives_it(tmp_path: Path, killed: bool) -> None:
     with Stage(tmp_path).session("first") as session:
         if killed:
             session.kill()
 
-    assert all(process.returncode is not None for process in session.processes)
+    assert [process.returncode == 0 for process in session.processes] == [not killed, not killed]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from carryover.cli.stage import Stage
+from carryover.store.codec import encode
 from tests.cli.conftest import Call
 
 
@@ -120,3 +121,38 @@ def test_summaries_say_who_makes_them(call: Call, monkeypatch: pytest.MonkeyPatc
 
     assert "summaries: by the host's own model" in by_host
     assert notes(call) == ["no summaries: the setting summary.mode is off"]
+
+
+def test_lines_of_a_later_version_are_noted(call: Call, project: Path) -> None:
+    call("note", "--set", "-", feed="- [ ] first\n")
+    later = call("--json").json["note"]["id"][:-1] + "Z"
+    with (project / ".pi" / "carryover.log").open("ab") as log:
+        log.write(encode({"v": 99, "id": later, "op": "dream"}, None))
+
+    assert [note.partition(":")[0] for note in notes(call)] == ["lines that a later version wrote"]
+
+
+def test_a_view_that_was_cut_off_is_noted(call: Call, project: Path) -> None:
+    call("note", "--set", "-", feed="- [ ] first\n- [ ] second\n")
+    view = project / ".pi" / "CARRYOVER.md"
+    view.write_bytes(view.read_bytes()[:-20])
+
+    assert [note.partition(" was ")[0] for note in notes(call)] == [str(view)]
+
+
+def test_a_log_that_is_kept_elsewhere_is_told(call: Call, project: Path, tmp_path: Path) -> None:
+    git = tmp_path / "elsewhere"
+    for folder in ("objects", "refs"):
+        (git / folder).mkdir(parents=True)
+    (git / "HEAD").write_text("ref: refs/heads/main\n", "utf-8")
+    (project / ".git").write_text(f"gitdir: {git}\n", "utf-8")
+
+    assert f"the log is kept for all work trees in {git / 'carryover'}" in call("doctor").out
+
+
+def test_without_watchfiles_edits_are_noticed_later_only(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("carryover.cli.doctor.find_spec", lambda name: None)
+
+    assert [note.partition(":")[0] for note in notes(call)] == [
+        "edits of CARRYOVER.md are noticed at the next start only"
+    ]

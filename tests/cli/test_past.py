@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from carryover.cli.wording import source
 from tests.cli.conftest import Call
+
+Offered = Callable[[str], list[str]]
 
 
 @pytest.fixture(autouse=True)
@@ -46,18 +51,33 @@ def test_log_gives_events_as_they_stand(call: Call) -> None:
     assert events[1]["base"] == [events[0]["id"]]
 
 
-def test_the_shell_is_offered_the_ids_of_notes(
-    call: Call, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def offered(call: Call, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Offered:
+    """What the shell offers after these words."""
+
+    def ask(words: str) -> list[str]:
+        monkeypatch.setenv("_CARRYOVER_COMPLETE", "bash_complete")
+        monkeypatch.setenv("COMP_WORDS", f"carryover {words}")
+        monkeypatch.setenv("COMP_CWORD", "2")
+        with pytest.raises(SystemExit):
+            call()
+        return capsys.readouterr().out.split()
+
+    return ask
+
+
+def test_the_shell_is_offered_the_ids_of_notes(call: Call, offered: Offered) -> None:
     newest = call("history").out.split()[0]
-    monkeypatch.setenv("_CARRYOVER_COMPLETE", "bash_complete")
-    monkeypatch.setenv("COMP_WORDS", f"carryover restore {newest[:3].lower()}")
-    monkeypatch.setenv("COMP_CWORD", "2")
 
-    with pytest.raises(SystemExit):
-        call()
+    assert offered(f"restore {newest[:3].lower()}") == [f"plain,{newest}"]
 
-    assert capsys.readouterr().out == f"plain,{newest}\n"
+
+def test_the_shell_is_offered_nothing_where_there_is_no_project(
+    offered: Offered, project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(project))
+
+    assert offered("restore 0") == []
 
 
 def test_a_source_of_a_later_version_is_shown_as_it_is() -> None:

@@ -104,6 +104,16 @@ def test_messages_are_in_the_users_language(call: Call, monkeypatch: pytest.Monk
     assert call().out.startswith("还没有笔记")
 
 
+def test_a_setting_that_cannot_be_used_is_said_and_stops_nothing(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    call("note", "--set", "-", feed="- [ ] finish the parser\n")
+    monkeypatch.setenv("CARRYOVER_SUMMARY_WORDS", "many")
+
+    told = call()
+
+    assert "CARRYOVER_SUMMARY_WORDS" in told.err
+    assert "- [ ] finish the parser" in told.out
+
+
 def test_brief_prints_the_block_of_a_session(call: Call) -> None:
     call("note", "--set", "-", feed="- [ ] finish the parser\n")
 

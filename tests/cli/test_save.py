@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from carryover.cli.stage import Stage
 from carryover.settings import Settings
+from carryover.store.checkpoints import Checkpoint, Checkpoints
+from carryover.store.files import SYSTEM
 from tests.cli.conftest import Call
 
 
@@ -126,8 +129,39 @@ def test_where_no_session_is_known_its_file_is_asked_for(call: Call, project: Pa
     assert list(project.iterdir()) == []
 
 
-@pytest.mark.parametrize(("content", "reason"), [(None, "no session file"), (b"no session at all\n", "")])
-def test_a_file_that_is_no_session_is_refused(call: Call, tmp_path: Path, content: bytes | None, reason: str) -> None:
+def test_without_a_file_the_last_session_is_saved(call: Call, tmp_path: Path) -> None:
+    with Stage(tmp_path).session("first") as played:
+        played.save("- [ ] first")
+        played.hear("user", "one thing more")
+        played.kill()
+
+    told = call("save", "--project", str(tmp_path / "app"))
+
+    assert told.status == 0
+    assert told.out.startswith("Kept the last 1 of")
+
+
+def test_a_session_that_still_runs_is_saved_under_its_own_name(call: Call, project: Path, session: Path) -> None:
+    size = session.stat().st_size
+    running = Checkpoint("its-own-name", str(session), 0, 40, 2, 3, "pi", "tui", "", "en", None, counted=size)
+    (project / ".pi").mkdir()
+    Checkpoints(project / ".pi", SYSTEM).keep(running)
+
+    call("save", "--session", str(session))
+
+    assert [(tail["session"], tail["covers"]) for tail in call("--json").json["tails"]] == [("its-own-name", [3, 43])]
+
+
+def test_of_a_session_in_which_nothing_was_said_nothing_is_kept(call: Call, session: Path) -> None:
+    session.write_text(session.read_text("utf-8").partition("\n")[0] + "\n", "utf-8")
+
+    told = call("save", "--session", str(session))
+
+    assert (told.status, told.out) == (0, "Nothing new to save; the note stands as it was.\n")
+
+
+@pytest.mark.parametrize("content", [None, b"no session at all\n"])
+def test_a_file_that_is_no_session_is_refused(call: Call, tmp_path: Path, content: bytes | None) -> None:
     file = tmp_path / "x.jsonl"
     if content is not None:
         file.write_bytes(content)

@@ -42,6 +42,14 @@ def test_a_cleared_note_comes_back_with_restore(call: Call) -> None:
     assert call("note").out == "- [ ] finish the parser\n"
 
 
+def test_what_is_clear_is_not_cleared_again(call: Call) -> None:
+    call("note", "--set", "-", feed="- [ ] first\n")
+    call("clear")
+
+    assert call("clear").status == 1
+    assert len(call("log", "--json").json) == 2
+
+
 @pytest.mark.parametrize("command", ["clear", "restore", "history", "log", "note", "show"])
 def test_where_nothing_is_on_record_a_command_says_so_and_writes_nothing(
     call: Call, project: Path, command: str

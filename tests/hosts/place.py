@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +19,7 @@ from tests.hosts.fake_model import FakeModel
 
 EXTENSION = Path(carryover.__file__).parent / "hosts" / "pi" / "extension"
 SECOND_EXTENSION = Path(__file__).with_name("second.ts")
+MAIN = "from carryover.hosts.pi.bridge import main\nmain()"
 MARK = "CARRYOVER_TEST_PLACE"  # in the environment of everything that a place starts
 FOREIGN_KEYS = (
     "OPENAI_API_KEY",
@@ -124,6 +125,9 @@ class Place:
     def notes(self, source: str) -> list[Json]:
         return [e for e in self.events if e["op"] == "note" and e.get("source") == source]
 
+    def checkpoints(self) -> list[Path]:
+        return list(self.project.glob(".pi/carryover.sessions/*.json"))
+
     def session_files(self) -> list[Path]:
         return sorted(self.agent.glob("sessions/*/*.jsonl"))
 
@@ -205,7 +209,7 @@ class Place:
 
     def next_block(self) -> str:
         """What a session that started now would be given, asked of the child without a pi around it."""
-        with Child(self) as child:
+        with Child(self.environment) as child:
             child.ask("start", **opening(self.project))
             system: str = child.ask("prompt", text="hello")["system"]
             return system
@@ -236,15 +240,15 @@ def opening(project: Path, mode: str = "rpc", session: str = "looking-on") -> Js
 class Child:
     """The Python child on its own, as the extension starts it."""
 
-    def __init__(self, place: Place | None = None, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str], then: str = MAIN, *options: str) -> None:
         root = Path(carryover.__file__).parent.parent
-        launch = "import sys; sys.path.append(sys.argv[1]); from carryover.hosts.pi.bridge import main; main()"
+        launch = f"import sys\nsys.path.append(sys.argv[1])\n{then}"
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", launch, str(root)],
+            [sys.executable, "-I", "-S", "-X", "utf8", *options, "-c", launch, str(root)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=place.environment if place else environment,
+            stderr=subprocess.PIPE,
+            env=environment,
         )
         self._asked = 0
 
@@ -266,19 +270,17 @@ class Child:
             pass
         return reply
 
-    def close(self) -> int:
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.close()
-        status = self.process.wait(10)
-        self.process.stdout.close()
-        return status
+    def close(self) -> str:
+        """End its input and wait for it to end; what it wrote to standard error."""
+        _, errors = self.process.communicate(timeout=10)
+        return errors.decode()
 
     def __enter__(self) -> Child:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.close()
+        if self.process.returncode is None:
+            self.close()
 
 
 def until(holds: Callable[[], T], what: str, seconds: float = 20.0) -> T:

@@ -72,6 +72,10 @@ class Rpc:
     def notices(self) -> list[str]:
         return [record["message"] for record in self.seen if record.get("method") == "notify"]
 
+    @property
+    def statuses(self) -> list[str]:
+        return [record.get("statusText", "") for record in self.seen if record.get("method") == "setStatus"]
+
     def end(self) -> int:
         assert self.process.stdin
         self.process.stdin.close()

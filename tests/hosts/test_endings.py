@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from tests.hosts.fake_model import Answer, FakeModel
 from tests.hosts.place import SECOND_EXTENSION, Place, tool_call
 from tests.hosts.sessions import Rpc, Tui, rpc, tui
 
@@ -138,8 +139,10 @@ ENDINGS = [
 
 
 def test_what_the_user_had_is_in_the_next_block_whatever_way_pi_ended(
-    places: Callable[[str], Place], capsys: pytest.CaptureFixture[str]
+    places: Callable[[str], Place], model: FakeModel, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    model.summary = Answer(f"{NOTE}\n- [ ] {WORDS}: mend it")
+
     def outcome(ending: Ending) -> Row:
         return play(ending, places(f"{ending.mode} {ending.how}".replace("/", "")))
 
@@ -177,9 +180,9 @@ def play(ending: Ending, place: Place) -> Row:
 
 
 def kept_as(place: Place, block: str) -> str:
-    """By which tiers the words of the last turn and the note stand in the block."""
+    """Which tiers wrote, and whether the last turn is in the block by one of them."""
     sources = [event["source"] for event in place.events if event["op"] == "note"]
-    return " + ".join(dict.fromkeys(sources)) + (" (words)" if WORDS in block else "")
+    return ", ".join(dict.fromkeys(sources)) + (": last turn" if WORDS in block else "")
 
 
 def lacking(ending: Ending, place: Place, block: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from tests.hosts.fake_model import HANG_SECONDS, Answer
@@ -48,6 +50,15 @@ def test_a_good_summary_takes_the_place_of_note_and_tail(place: Place) -> None:
     assert [note["text"].strip() for note in place.notes("summary")] == [GOOD]
     assert "fix it in read_heredoc" in block
     assert NOTE in block
+
+
+def test_a_command_of_the_settings_is_asked_in_place_of_the_sessions_model(place: Place) -> None:
+    place.set(summary={"command": [sys.executable, "-c", f"print({GOOD!r})"]})
+
+    end_with(place, Answer("nobody asked the model"))
+
+    assert [note["text"].strip() for note in place.notes("summary")] == [GOOD]
+    assert place.model.summaries == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,25 @@ def test_a_link_out_of_the_project_is_not_followed_without_python(bare: Place) -
     bare.print("hello")
 
     assert "1234" not in bare.model.turns[0].text
+
+
+def test_a_python_that_starts_slowly_delays_nothing_and_is_used_from_the_next_prompt_on(place: Place) -> None:
+    place.save(NOTE)
+    place.model.asked.clear()
+    slow = place.root / "slow-python"
+    slow.write_text(f'#!/bin/sh\nsleep 4\nexec {sys.executable} "$@"\n', encoding="utf-8")
+    slow.chmod(0o755)
+    place.extra["CARRYOVER_PYTHON"] = str(slow)
+
+    with rpc(place) as session:
+        session.prompt("one")
+        until(lambda: session.statuses, "Python has started")
+        session.prompt("two")
+
+    first, second = (blocks(turn.text) for turn in place.model.turns)
+    assert [NOTE in block for block in first] == [NOTE in block for block in second] == [True]
+    assert "did not answer in time" in first[0]
+    assert "could not be checked" not in second[0]
 
 
 def test_a_child_that_dies_is_started_again_and_the_prompt_keeps_its_bytes(place: Place) -> None:

@@ -59,6 +59,11 @@ def stores(project: Path, clock: Clock) -> Callable[..., Store]:
 
 
 @pytest.fixture
+def store(stores: Callable[..., Store]) -> Store:
+    return stores()
+
+
+@pytest.fixture
 def save() -> Callable[..., Event]:
     """Saves a note as an agent does that was shown everything."""
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -169,7 +170,7 @@ def test_reading_on_is_the_same_as_reading_everything(
     log = Log(tmp_path_factory.mktemp("log"))
     event = encode({"v": 1, "id": "01JDZZZZZZZZZZZZZZZZZZZZZZ", "op": "note", "text": "- [ ] x"}, None)
     entry = b"```carryover-entry\n@ 2026-11-30T09:00:00.000Z\n# TODO\n```sh\nls\n```\n- x\n```\n"
-    part = st.sampled_from(
+    kinds = st.sampled_from(
         [
             event,
             event[:-1],
@@ -184,14 +185,15 @@ def test_reading_on_is_the_same_as_reading_everything(
             b"```\n",
         ]
     )
-    pieces = data.draw(st.lists(part, max_size=8))
+    pieces = data.draw(st.lists(kinds, max_size=8))
     stream = b"".join(pieces)
+    settled = b"\n" + event if stream and not stream.endswith(b"\n") else event
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=6)))
 
     events, damaged, position = [], 0, None
-    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+    for part in (*(stream[start:end] for start, end in pairwise([0, *cuts, len(stream)])), settled):
         with log.path.open("ab") as file:
-            file.write(stream[start:end])
+            file.write(part)
         reading = log.read(position)
         position = reading.position
         events += reading.events

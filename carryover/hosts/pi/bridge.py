@@ -21,16 +21,15 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
+from typing import Any, NoReturn, cast, get_args
 
+from carryover.completion import Answer, Prompt, Stop, available, complete
 from carryover.errors import CarryoverError, ProjectError
 from carryover.hosts.pi.lines import BadRequest, Fields, Output, Request, lines, parse
 from carryover.hosts.pi.watch import Watch, add_environment
 from carryover.project import find
 from carryover.session.lifecycle import Ask, Carryover, Mode, Notice, Outcome, Session
-
-if TYPE_CHECKING:
-    from carryover.completion import Answer
+from carryover.settings import load
 
 PATIENCE = 3.0  # seconds
 
@@ -126,8 +125,6 @@ class Bridge:
         return {"items": [{"value": c.value, "label": c.label, "description": c.description} for c in found]}
 
     def _answer(self, fields: Fields) -> Reply:
-        from carryover.completion import Answer, Stop
-
         stop = fields.get("stop", str)
         if stop not in get_args(Stop):
             raise BadRequest(f"`stop` is {stop[:40]!r}, which no completion ends with.")
@@ -149,10 +146,7 @@ class Bridge:
         threading.Thread(target=self._summarise, args=(request.id, ask), daemon=True).start()
 
     def _summarise(self, request: int, ask: Ask) -> None:
-        from carryover.completion import Prompt, complete
-        from carryover.settings import load
-
-        add_environment()
+        add_environment()  # an SDK may be there
         prompt = Prompt(system=ask.system, text=ask.prompt, max_tokens=ask.max_tokens, seconds=ask.seconds)
         answer = complete(prompt, load(None, os.environ), os.environ)
         self._inbox.put(partial(self._summarised, request, ask, answer))
@@ -209,9 +203,6 @@ def _notice(notice: Notice) -> Reply:
 
 
 def _ask(ask: Ask) -> Reply:
-    from carryover.completion import available
-    from carryover.settings import load
-
     return {
         "id": ask.id,
         "runner": "child" if available(load(None, os.environ)) else "host",

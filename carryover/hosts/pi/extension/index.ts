@@ -126,7 +126,9 @@ class Session {
   async complete(prefix: string): Promise<Completable[] | null> {
     const [, name, start] = /^(\S+)\s+(.*)$/.exec(prefix) ?? []
     const items = name === undefined ? commandsLike(prefix) : await this.completeArgument(name, start ?? "")
-    return items.length ? items : null
+    // What is typed out already is not offered: Return would take the offer instead of sending the line.
+    const open = items.filter(({ value }) => value !== prefix)
+    return open.length ? open : null
   }
 
   /** Everything told before is answered before this is: the child works in order. */
