@@ -211,6 +211,8 @@ class Carryover:
         try:
             outcome = self._save(run, checkpoint, ask=reason == "quit")
         except _FAILURES as error:
+            if recovery.hopeless(error):
+                run.checkpoints.drop(checkpoint.session)
             return Outcome((*notices, *self._cannot(error)))
         return replace(outcome, notices=(*notices, *outcome.notices))
 
@@ -313,9 +315,9 @@ class Carryover:
 
     def _save_now(self, run: Run) -> Outcome:
         """As at an end, but the session goes on; who asks for a summary in so many words gets it tried again."""
-        if run.session.file is None or not run.session.file.exists():
-            return Outcome(text=say("save.kept", self.language))
         run.keep(self.language)
+        if run.progress.unsaved is None and not run.tail_stands():
+            return Outcome(text=say("save.kept", self.language))
         checkpoint = run.progress.now
         with run.store.writing() as writer:
             saved = saver.save_tail(writer, checkpoint)

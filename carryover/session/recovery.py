@@ -47,9 +47,14 @@ def recover(run: Run, writer: Writer) -> Recovered:
             recovered.tails += _save(run, writer, checkpoint)
         except (TranscriptError, SecretFound) as error:
             recovered.problems.append(str(error))
-            if not isinstance(error, TranscriptUnreadable):  # what cannot be read today may be readable tomorrow
+            if hopeless(error):
                 run.checkpoints.drop(checkpoint.session)
     return recovered
+
+
+def hopeless(error: Exception) -> bool:
+    """Whether a session that could not be saved never will be. What cannot be read today may be readable tomorrow."""
+    return isinstance(error, (TranscriptError, SecretFound)) and not isinstance(error, TranscriptUnreadable)
 
 
 def _save(run: Run, writer: Writer, checkpoint: Checkpoint) -> bool:

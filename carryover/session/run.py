@@ -81,6 +81,10 @@ class Run:
         changed = kind in (Kind.EDITED, Kind.TEAMMATE)
         return joined or changed or (bool(state.events) and kind in (Kind.FOREIGN, Kind.CUT))
 
+    def tail_stands(self) -> bool:
+        """Whether a tail of this very session stands beside the note."""
+        return any(tail.session == self.session.id for tail in self.delivered()[0].tails(self.tree))
+
     def status(self, language: str) -> str:
         """
         How many items are open, for a status bar; empty where no note was ever written.
