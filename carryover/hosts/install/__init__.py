@@ -1,1 +1,26 @@
-"""Register with hosts and unregister, every file given back byte for byte."""
+"""Register with hosts and unregister, every file given back byte for byte.
+
+>>> plan = host("pi").install({"HOME": "/home/me"})  # doctest: +SKIP
+>>> print(plan.diff())  # doctest: +SKIP
+>>> plan.apply()  # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+from carryover.errors import InstallError
+from carryover.hosts.install.base import Change, Host, Plan
+from carryover.hosts.install.pi import Pi
+
+__all__ = ["HOSTS", "Change", "Host", "Plan", "host"]
+
+HOSTS: tuple[Host, ...] = (Pi(),)
+
+
+def host(name: str) -> Host:
+    """The host called *name*. Raises InstallError when there is none."""
+    for one in HOSTS:
+        if one.name == name:
+            return one
+    raise InstallError(
+        f"cannot install into {name}: it is not known; known are {', '.join(h.name for h in HOSTS)}"
+    )
