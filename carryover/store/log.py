@@ -104,20 +104,24 @@ class Log:
         found[following] = self.path
         return found
 
-    def read(self, since: Position | None = None) -> Reading:
+    def read(self, since: Position | None = None, into: Callable[[list[Event]], None] | None = None) -> Reading:
         """
         Everything after *since*, in the order of the files. Needs no lock: what is half written is left for later.
+
+        *into* is given the events file by file, in the place of `Reading.events`: a long log need not be held whole.
 
         Raises:
             StoreUnavailable: it cannot be read, which is never the same as empty.
         """
         reading = Reading(position=since or Position())
         with files.explained("read", self.path):
-            while not self._read_pieces(self.pieces(), reading):
+            while not self._read_pieces(self.pieces(), reading, into):
                 pass  # a file was renamed under our hands: go on from where we are, by the names of now
         return reading
 
-    def _read_pieces(self, pieces: dict[int, Path], reading: Reading) -> bool:
+    def _read_pieces(
+        self, pieces: dict[int, Path], reading: Reading, into: Callable[[list[Event]], None] | None
+    ) -> bool:
         """Read on; False where a file was renamed meanwhile: it may not be the one that it was taken for."""
         for number, path in pieces.items():
             if number < reading.position.segment:
@@ -136,6 +140,9 @@ class Log:
                 if number > 1 and number - 1 not in pieces:
                     reading.refuse(0, "the segments before it are missing")
             self._take(content[offset - start :], reading, whole=path != self.path)
+            if into is not None:
+                into(reading.events)
+                reading.events = []
             used = reading.position.offset - start
             reading.position = replace(reading.position, check=_print(content[max(0, used - CHECKED) : used]))
         return True

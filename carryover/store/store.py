@@ -334,7 +334,7 @@ class Writer:
         try:
             return snapshot.advance(self.store.log, self.known)
         except OutOfOrder:
-            return snapshot.advance(self.store.log, Known())
+            return snapshot.everything(self.store.log)
 
     # ------------------------------------------------------------ the view
 
