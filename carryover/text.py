@@ -8,8 +8,20 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Callable
+from functools import cache, partial
 
 ELLIPSIS = "…"
+
+
+def _when_needed(expression: str, flags: int = 0) -> Callable[[], re.Pattern[str]]:
+    """An expression that is compiled by its first use.
+
+    One with a wide range of characters takes a millisecond or more to compile, and a session start, or
+    showing the note, needs few of them.
+    """
+    return cache(partial(re.compile, expression, flags))
+
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # Line and paragraph separators show as line ends, so they become line ends: no line may hide a second one.
@@ -58,10 +70,10 @@ def fit(text: str, budget: int, mark: str = ELLIPSIS) -> str:
 
 #: Quarter tokens for each kind of character; the kinds are taken out of the text in this order.
 _COSTS = (
-    (1, re.compile("[a-z ]+")),
-    (2, re.compile("[A-Z]+")),
-    (3, re.compile("[\x00-\u04ff]+")),  # digits, punctuation, line ends; other Latin letters, Greek, Cyrillic
-    (4, re.compile("[\u0500-\uffff]+")),  # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners
+    (1, _when_needed("[a-z ]+")),
+    (2, _when_needed("[A-Z]+")),
+    (3, _when_needed("[\x00-\u04ff]+")),  # digits, punctuation, line ends; other Latin letters, Greek, Cyrillic
+    (4, _when_needed("[\u0500-\uffff]+")),  # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners
 )
 _COST_ASTRAL = 12  # emoji and rare ideographs
 
@@ -78,7 +90,7 @@ def tokens(text: str) -> int:
     """
     quarters = 0
     for cost, kind in _COSTS:
-        rest = kind.sub("", text)
+        rest = kind().sub("", text)
         quarters += cost * (len(text) - len(rest))
         text = rest
     return -(-(quarters + _COST_ASTRAL * len(text)) // 4)
@@ -86,11 +98,11 @@ def tokens(text: str) -> int:
 
 # --- language ---
 
-_CODE = re.compile("```.*?(?:```|\\Z)|`[^`\n]*`", re.DOTALL)
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA_OR_HANGUL = re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
+_CODE = _when_needed("```.*?(?:```|\\Z)|`[^`\n]*`", re.DOTALL)
+_HAN = _when_needed("[\u3400-\u4dbf\u4e00-\u9fff]")
+_KANA_OR_HANGUL = _when_needed("[\u3041-\u30ff\uac00-\ud7a3]")
 # Words of prose only: a path, an address, an identifier or an option says nothing about its writer.
-_WORD = re.compile(
+_WORD = _when_needed(
     r"(?<![^\s(\"'“‘\u2e80-\uffff])[A-Za-z]{2,}(?=[,;:!?)\"'’”.]*(?:\s|\Z|[\u2e80-\uffff])|['’][a-z])"
 )
 
@@ -102,10 +114,10 @@ def language(text: str) -> str:
     Code, paths and addresses have no vote. Chinese text may be half English words and is still Chinese;
     Japanese and Korean, single Latin words and numbers say nothing.
     """
-    text = _CODE.sub(" ", text)
-    if _KANA_OR_HANGUL.search(text):
+    text = _CODE().sub(" ", text)
+    if _KANA_OR_HANGUL().search(text):
         return ""
-    han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
+    han, words = len(_HAN().findall(text)), len(_WORD().findall(text))
     if han and 2 * han >= words:
         return "zh"
     return "en" if words >= 2 else ""
@@ -113,12 +125,12 @@ def language(text: str) -> str:
 
 # --- our own block ---
 
-_BLOCK = re.compile(
+_BLOCK = _when_needed(
     r"<carryover[ \t][^>\n]{0,400}>.*?(?:</carryover[^>\n]{0,80}>|\Z)",
     re.DOTALL | re.IGNORECASE,
 )
 _GAP = "[\\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*+"
-_MARKER = re.compile(f"<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')})", re.IGNORECASE)
+_MARKER = _when_needed(f"<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')})", re.IGNORECASE)
 
 
 def strip_blocks(text: str) -> str:
@@ -127,14 +139,14 @@ def strip_blocks(text: str) -> str:
     A block without an end reaches to the end of the text. A block leaves a line end between its neighbours,
     which therefore cannot join to a new one.
     """
-    kept = _BLOCK.sub("\n", text)
+    kept = _BLOCK().sub("\n", text)
     return text if kept == text else kept.strip("\n")
 
 
 def defuse(text: str) -> str:
     """The text with every ``<carryover`` and ``</carryover`` broken, in whatever case, also with gaps in
     it."""
-    return _MARKER.sub("‹", text)
+    return _MARKER().sub("‹", text)
 
 
 def quote(text: str) -> str:
