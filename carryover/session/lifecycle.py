@@ -78,6 +78,7 @@ class Carryover:
         try:
             state = run.store.known().state
             view = run.store.view(state)
+            unseen = [] if run.session.nested else recovery.ended_unseen(run)
         except StoreUnavailable as error:
             run.unreadable.append(str(error))
             return [Notice("warning", str(error))] if self._once(str(error)) else []
@@ -86,7 +87,6 @@ class Carryover:
         if run.session.nested:
             return []
         edited = run.session.saves_itself and self._on_record_now(view.kind, bool(state.events))
-        unseen = recovery.ended_unseen(run)
         run.owed = [one for one in unseen if one.raw]
         unsaved = [one for one in unseen if not one.raw]
         joined = len(state.heads.get(run.tree, ())) > 1
@@ -251,9 +251,10 @@ class Carryover:
 
     def _ask_for_unseen(self, run: Run) -> Ask | None:
         """The summary of a session that ended unseen: asked for once, and one at a time."""
-        for checkpoint in recovery.claims(run):
+        while run.owed:
             try:
-                return self._ask(run, checkpoint, "summary.catching_up")
+                if (checkpoint := recovery.claim(run)) is not None:
+                    return self._ask(run, checkpoint, "summary.catching_up")
             except (TranscriptError, StoreError) as error:
                 run.unreadable.append(str(error))
         return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from carryover.errors import TranscriptError
@@ -54,13 +53,14 @@ def leave_for_later(run: Run, checkpoint: Checkpoint, tail: str) -> None:
     run.owed.append(left)
 
 
-def claims(run: Run) -> Iterator[Checkpoint]:
+def claim(run: Run) -> Checkpoint | None:
     """
-    The sessions that are owed a summary, each given to one asker only.
+    The next session that is owed a summary; None where somebody else is asking for it.
 
     Its checkpoint goes before anybody asks, so that a model that always fails is not asked for ever.
+
+    Raises:
+        StoreUnavailable: its checkpoint cannot go, so it is not asked for.
     """
-    while run.owed:
-        checkpoint = run.owed.pop(0)
-        if run.checkpoints.drop(checkpoint.session):
-            yield checkpoint
+    checkpoint = run.owed.pop(0)
+    return checkpoint if run.checkpoints.drop(checkpoint.session) else None
