@@ -17,10 +17,10 @@ from carryover.memory.outline import Block, Outline, Piece, assemble, parse, ren
 __all__ = ["Item", "finish", "items", "merge"]
 
 _NO_LETTERS = re.compile(r"[\W\d_]+")
-_DONE = re.compile(
-    r"(?:(?:done|completed|finished)(?: (?:items?|tasks?|work|so far|today|recently|this session))?"
-    r"|已经?完成了?(?:的?(?:任务|事项|工作|项目|部分|内容))?"
-    r"|完成了?(?:的(?:任务|事项|工作|项目|部分|内容))?)"
+_SAYS_DONE = re.compile(
+    r"(?:(?:done|completed|finished)(?: (?:items?|tasks?|work|so far|today|recently|this session))? ?"
+    r"|已经?完成了?(?:的?(?:任务|事项|工作|项目|部分|内容))? ?"
+    r"|完成了?(?:的(?:任务|事项|工作|项目|部分|内容))? ?)+"
 )
 _MARKUP = re.compile(r"[*_`~]+")
 _END_PUNCTUATION = " .,;:!?…。，；：！？、"
@@ -102,12 +102,7 @@ def _is_finished(block: Block) -> bool:
 
 def _says_done(heading: str) -> bool:
     """Whether a heading names finished work; symbols, counts and dates beside the word do not matter."""
-    rest = _NO_LETTERS.sub(" ", heading).strip().casefold()
-    while (said := _DONE.match(rest)) and (said.end() == len(rest) or rest[said.end()] == " "):
-        rest = rest[said.end() :].lstrip()
-        if not rest:
-            return True
-    return False
+    return bool(_SAYS_DONE.fullmatch(_NO_LETTERS.sub(" ", heading).strip().casefold()))
 
 
 def _is_ticked(block: Block) -> bool:

@@ -197,7 +197,7 @@ def test_a_typical_block_is_well_under_its_budget() -> None:
 
 
 def test_a_long_note_is_cut_between_items_and_says_what_is_left_out() -> None:
-    note = "".join(f"## Part {n}\n- the first thing of part {n}\n- the second thing\n" for n in range(100))
+    note = "".join(f"## Part {n}\n- the first thing of part {n}\n- the second thing\n\n" for n in range(100))
 
     block = given_to(replace(DEMO, tokens=180), Shelf({"": Entry(note)}, {"": (TAIL,)}))
 
@@ -205,9 +205,9 @@ def test_a_long_note_is_cut_between_items_and_says_what_is_left_out() -> None:
         "> ## Part 0",
         "> - the first thing of part 0",
         "> - the second thing",
-        "(after this: 198 items, 5823 characters; `carryover note`)",
+        "(after this: 198 items, 5922 characters; `carryover note`)",
     ]
-    assert "Shown: 2 items. Left out: 198 items, 1 tail, 5865 characters (`carryover history`)." in block.text
+    assert "Shown: 2 items. Left out: 198 items, 1 tail, 5964 characters (`carryover history`)." in block.text
 
 
 def test_one_giant_item_is_cut_inside() -> None:

@@ -152,6 +152,14 @@ def test_fenced_code_without_an_end_does_not_swallow_the_next_item() -> None:
     assert finish("- [x] run\n  ```\n  make\n- [ ] next\n") == "- [ ] next\n"
 
 
+def test_an_item_indented_by_one_column_is_not_nested() -> None:
+    assert finish("- [x] a\n - b\n") == " - b\n"
+
+
+def test_two_paragraphs_do_not_become_one_when_what_stood_between_them_goes() -> None:
+    assert finish("~~one\n- [x] a\nother~~\n") == "~~one\n\nother~~\n"
+
+
 def test_windows_line_ends_become_line_feeds() -> None:
     assert finish("- a\r\n- [x] b\r\n\r\n- c\r\n") == "- a\n- c\n"
 
@@ -221,6 +229,9 @@ def test_open_items_are_listed_with_keys_that_ignore_how_they_are_written() -> N
         ```
         - code
         ```
+
+        ## Done
+        - all this
     """)
 
     found = [(item.text, item.key) for item in items(note)]
@@ -357,12 +368,41 @@ def test_two_items_moved_into_each_other_both_stay() -> None:
     assert sorted(item.key for item in items(merged)) == ["a", "b", "c"]
 
 
+def test_an_item_that_one_side_moved_and_the_other_ticked_is_ticked() -> None:
+    ours = BASE.replace("- [ ] store\n", "").replace("- [ ] docs\n", "- [ ] docs\n- [ ] store\n")
+    theirs = BASE.replace("- [ ] store", "- [x] store")
+
+    assert "store" not in finish(merge(BASE, ours, theirs))
+
+
+def test_another_bullet_on_one_side_is_kept() -> None:
+    merged = merge(BASE, BASE.replace("- [ ] store", "* [ ]  store"), BASE.replace("docs", "handbook"))
+
+    assert merged == BASE.replace("- [ ] store", "* [ ]  store").replace("docs", "handbook")
+
+
+def test_what_both_added_stands_once() -> None:
+    assert merge("- a\n", "- a\n- new\n- b\n", "- a\n- c\n- new\n") == "- a\n- c\n- new\n- b\n"
+
+
+def test_what_precedes_the_headings_of_a_section_still_does() -> None:
+    merged = merge("# A\n- a\n", "# A\n- a\n## B\n- b\n", "# A\n- a\n- c\n")
+
+    assert merged == "# A\n- a\n- c\n## B\n- b\n"
+
+
+def test_a_ragged_paragraph_stays_one_where_it_is_indented_anew() -> None:
+    ours = "- a\n\n    para\n  graph\n  - x\n- z\n"
+
+    assert merge("- a\n  - x\n- z\n", ours, "- a\n  - x\n- y\n") == "- a\n\n  para\n  graph\n  - x\n- y\n"
+
+
 def test_equal_items_under_different_parents_are_different_items() -> None:
     base = "- api\n  - tests\n- ui\n  - tests\n"
+    ours = "- api\n- ui\n  - tests\n"
 
-    merged = merge(base, "- api\n- ui\n  - tests\n", base + "- docs\n")
-
-    assert merged == "- api\n- ui\n  - tests\n- docs\n"
+    assert merge(base, ours, base + "- docs\n") == "- api\n- ui\n  - tests\n- docs\n"
+    assert merge(base, ours, base.replace("ui\n  - tests", "ui\n  - all")) == "- api\n- ui\n  - all\n"
 
 
 def test_fenced_code_without_an_end_is_ended_before_what_comes_after_it() -> None:
