@@ -270,6 +270,14 @@ def test_a_bare_git_folder_has_no_checkout_beside_it(here: Path, find: Find) -> 
     assert find(app).log_folder == app / ".git" / "carryover"
 
 
+def test_a_git_folder_is_bare_when_its_work_tree_configuration_says_so(here: Path, find: Find) -> None:
+    """Where ``git sparse-checkout`` moves ``core.bare`` to."""
+    app = repository(here / "app")
+    (app / ".git" / "config.worktree").write_text("[core]\n\tbare = true\n", encoding="utf-8")
+
+    assert find(app).log_folder == app / ".git" / "carryover"
+
+
 def test_a_separate_git_directory_holds_the_log(here: Path, find: Find) -> None:
     common = here / "app.git"
     app = repository(here / "app", "--separate-git-dir", str(common))
@@ -389,7 +397,7 @@ def test_a_pointer_file_is_read_as_any_git_or_editor_wrote_it(
         b"gitdir: .git",
         b"gitdir: " + b"a" * 5000,
         b"\xff\xfe",
-        b"x" * 2_000_000,
+        b"gitdir: ../.git" + b"\n" * 2_000_000,
     ],
 )
 def test_a_pointer_file_of_garbage_ends_the_project_and_nothing_is_written_elsewhere(
