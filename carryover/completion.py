@@ -141,7 +141,13 @@ def _ask(call: _Call) -> Answer:
 def _ask_by_sdk(call: _Call, openai: Any) -> Answer:
     seconds = call.prompt.seconds
     try:
-        client = openai.OpenAI(base_url=call.base, api_key=call.key or "none", timeout=seconds, max_retries=0)
+        client = openai.OpenAI(
+            base_url=call.base,
+            api_key=call.key or "none",
+            timeout=seconds,
+            max_retries=0,
+            http_client=openai.DefaultHttpxClient(follow_redirects=False),
+        )
         with client:
             data = client.chat.completions.with_raw_response.create(**call.body).content
     except openai.APIStatusError as error:
@@ -179,7 +185,7 @@ def _post(call: _Call) -> bytes:
 
     class NoRedirect(request.HTTPRedirectHandler):
         def redirect_request(self, *args: object) -> None:
-            """Follow none: the key would go along, to whatever host the answer names."""
+            """None: key and conversation are for the host that was named, not for one that it names."""
 
     headers = {"Content-Type": "application/json"}
     if call.key:

@@ -26,7 +26,7 @@ from carryover.memory.brief import Brief, Request, brief
 from carryover.memory.events import Event
 from carryover.memory.state import State
 from carryover.session import notes
-from carryover.session.notes import Author
+from carryover.session.notes import Author, Shown
 from carryover.store import history
 from carryover.store.pointer import read_pointer
 from carryover.store.store import Store
@@ -52,10 +52,20 @@ class Memory:
         self.settings = configuration.load(project.root, environ)
         self.store = Store(project, self.settings, environ)
         self.by = by
+        self._shown: Shown | None = None
 
     def state(self) -> State:
-        """Everything that stands, edits of CARRYOVER.md included. Raises `StoreUnavailable` where it cannot be read."""
-        return self.store.delivered()[0]
+        """
+        Everything that stands, edits of CARRYOVER.md included.
+
+        Raises:
+            StoreUnavailable: the log cannot be read. Where that is so of CARRYOVER.md alone, `problem` tells it.
+        """
+        return self._delivered()[0]
+
+    def problem(self) -> str:
+        """Why not all that is on record, or in CARRYOVER.md, is told: a sentence, empty where nothing is amiss."""
+        return self._delivered()[1]
 
     def note(self) -> str:
         """The note, without finished items; empty where there is none."""
@@ -64,19 +74,23 @@ class Memory:
 
     def save(self, text: str, *, source: str = "agent") -> None:
         """
-        Replace the note.
+        Replace the note. What somebody else has saved since this object last told it is merged in; where it has never
+        told it, *text* replaces all that stands.
 
         Raises:
             EventRefused: *text* is empty or too large.
             StoreError: it could not be written; nothing was half done.
         """
         with self.store.writing() as writer:
-            notes.write(writer, text, Author(self.by, source))
+            written = notes.write(writer, text, Author(self.by, source), self._shown)
+        self._shown = written.shown
 
     def clear(self) -> bool:
         """Clear the note; False where there was none. `restore` undoes it."""
         with self.store.writing() as writer:
-            return notes.clear(writer, Author(self.by, "command"))
+            cleared = notes.clear(writer, Author(self.by, "command"))
+            self._shown = Shown.of(writer.state, writer.tree)
+        return cleared
 
     def restore(self, name: str = "") -> None:
         """
@@ -85,10 +99,9 @@ class Memory:
         Raises:
             NotFound: there is no such note.
         """
-        tree, log = self.store.project.tree, self.store.log
-        past = history.note_named(log, tree, name) if name else history.previous(log, tree)
         with self.store.writing() as writer:
-            notes.restore(writer, past, Author(self.by, "restore"))
+            notes.go_back(writer, name, Author(self.by, "restore"))
+            self._shown = Shown.of(writer.state, writer.tree)
 
     def history(self, limit: int = 20) -> list[Event]:
         """The newest notes, newest first, cleared ones among them."""
@@ -97,7 +110,7 @@ class Memory:
     def brief(self, *, budget: int | None = None, tools: bool = False) -> Brief:
         """The block that a session of this project would be given, within *budget* tokens."""
         project = self.store.project
-        state, withheld = self.store.delivered()
+        state, problem = self._delivered()
         request = Request(
             project=project.root.name,
             tree=project.tree,
@@ -105,6 +118,11 @@ class Memory:
             tools=tools,
             last_session=read_pointer(project.folder) or None,
             live_trees=projects.live_trees(project),
-            unreadable=(withheld,) if withheld else (),
+            unreadable=(problem,) if problem else (),
         )
         return brief(state, request)
+
+    def _delivered(self) -> tuple[State, str]:
+        told = self.store.delivered()
+        self._shown = Shown.of(told[0], self.store.project.tree)
+        return told

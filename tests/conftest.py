@@ -49,3 +49,9 @@ def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
     return folder
+
+
+@pytest.fixture(scope="session")
+def pi_hosts() -> Path:
+    """The folder of `make hosts`: ``node22`` and ``node_modules`` with both versions of pi."""
+    return Path(HOSTS)

@@ -49,6 +49,11 @@ class Handler(BaseHTTPRequestHandler):
         self.server.seen.append(Seen(self.path, {k.lower(): v for k, v in self.headers.items()}, body))
         self.server.reply(self)
 
+    def do_GET(self) -> None:
+        """Where a followed redirect would come."""
+        self.server.seen.append(Seen(self.path, {k.lower(): v for k, v in self.headers.items()}, {}))
+        self.send(chat("stolen"))
+
     def send(self, data: bytes, status: int = 200, length: int | None = None, **headers: str) -> None:
         self.send_response(status)
         self.send_header("content-type", "application/json")
@@ -225,14 +230,15 @@ def test_a_server_that_hangs_or_drips_is_left_at_the_deadline(server: Server, re
 
 
 @pytest.mark.usefixtures("transport")
-def test_the_key_follows_no_redirect(server: Server) -> None:
+@pytest.mark.parametrize("status", [302, 307])
+def test_no_redirect_is_followed(server: Server, status: int) -> None:
     address = f"http://localhost:{server.server_port}/other"
-    server.reply = lambda handler: handler.send(b"", status=302, location=address)
+    server.reply = lambda handler: handler.send(b"", status=status, location=address)
 
     answer = complete(PROMPT, server.settings, {"OPENAI_API_KEY": KEY})
 
-    assert answer.stop == "error"
-    assert [seen.path for seen in server.seen if "authorization" in seen.headers] == ["/v1/chat/completions"]
+    assert answer == Answer("", "error", f"the endpoint answered HTTP {status}")
+    assert [seen.path for seen in server.seen] == ["/v1/chat/completions"]
 
 
 @pytest.mark.usefixtures("transport")
@@ -253,6 +259,16 @@ def test_no_error_shows_a_key_or_an_address(endpoint: str, key: str) -> None:
     assert answer.stop == "error"
     assert answer.error
     assert not any(secret in answer.error for secret in (KEY, "hunter2", "127.0.0.1", "passwd"))
+
+
+@pytest.mark.usefixtures("transport")
+def test_an_endpoint_is_never_a_file(tmp_path: Path) -> None:
+    (tmp_path / "chat").mkdir()
+    (tmp_path / "chat" / "completions").write_bytes(chat("from a file"))
+
+    answer = complete(PROMPT, Settings(summary_endpoint=tmp_path.as_uri()), {})
+
+    assert answer == Answer("", "error", "the endpoint is no http address")
 
 
 # ---------------------------------------------------------------- a command

@@ -298,7 +298,12 @@ def _invitation(request: Request) -> Brief:
     """One line for a project with nothing on record; nothing at all for a reader who could not save."""
     if not request.tools:
         return Brief("")
-    body = f"{_opening(request)}{_INVITE}"
+    return remark(_INVITE, request)
+
+
+def remark(sentence: str, request: Request) -> Brief:
+    """A block of one sentence of ours, and of nothing that is stored."""
+    body = f"{_opening(request)}{sentence}"
     fingerprint = _fingerprint(body)
     return Brief(f"{body}</carryover {fingerprint}>", fingerprint=fingerprint)
 

@@ -34,8 +34,11 @@ class Session:
 
     @property
     def saves_itself(self) -> bool:
-        """Whether it is saved without being told to. One-shots and sub-agents change nothing unless they say so."""
-        return self.mode in INTERACTIVE and not self.nested
+        """
+        Whether it is saved without being told to. One-shots, sub-agents and what is kept in memory only change nothing
+        unless they say so.
+        """
+        return self.mode in INTERACTIVE and not self.nested and self.file is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,33 +12,33 @@ whose error is for the model to read: the first failure is said once, in a `Noti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover import settings as configuration
-from carryover.errors import CarryoverError, ProjectError, StoreError, StoreUnavailable, TranscriptError
-from carryover.memory.note import items
+from carryover.completion import Answer
+from carryover.errors import CarryoverError, ProjectError, StoreError, TranscriptError
+from carryover.memory.note import finish, items
 from carryover.messages import locale_language, say
 from carryover.session import commands, notes, recovery, saver
 from carryover.session.exchange import Ask as Ask
 from carryover.session.exchange import Completion as Completion
 from carryover.session.exchange import Delivery as Delivery
+from carryover.session.exchange import Level
 from carryover.session.exchange import Mode as Mode
 from carryover.session.exchange import Notice as Notice
 from carryover.session.exchange import Outcome as Outcome
 from carryover.session.exchange import Session as Session
+from carryover.session.notes import Written
 from carryover.session.run import Run
 from carryover.session.saver import Owed
 from carryover.store.checkpoints import Checkpoint
-from carryover.store.store import Store
+from carryover.store.store import Store, Writer, local_now
 from carryover.store.views import Kind
 from carryover.text import language
-
-if TYPE_CHECKING:
-    from carryover.completion import Answer
 
 #: Views that hold something the log does not know yet.
 _CHANGED = frozenset((Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN))
@@ -49,9 +49,10 @@ _FAILURES = (OSError, StoreError, TranscriptError)
 class Carryover:
     """One host's sessions, one after another."""
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(self, environ: Mapping[str, str], now: Callable[[], datetime] = local_now) -> None:
         self.environ = environ
         self.language = locale_language(environ)
+        self._now = now
         self._run: Run | None = None
         #: Summaries that were asked for, with the store they are for: an answer may come after its session's end.
         self._owed: dict[str, tuple[Store, Owed]] = {}
@@ -63,59 +64,46 @@ class Carryover:
         """A session begins, or goes on after a reload. Saying so twice is the same as once."""
         if self._run is not None and self._run.session.id == session.id:
             return Outcome(status=self._status())
-        if self._run is not None:
-            self.end("lost")  # the host never told how that one ended
+        notices = list(self.end("lost").notices)  # the host may never have told how the one before ended
         try:
             project = projects.find(session.cwd, self.environ)
         except ProjectError:
-            return Outcome()  # the home folder, say: it is left in peace
+            return Outcome(tuple(notices))  # the home folder, say: it is left in peace
         settings = configuration.load(project.root, self.environ)
-        store = Store(project, settings, self.environ, trusted=session.trusted is not False)
-        self._run = Run(session, store, settings)
-        notices = [Notice("warning", problem) for problem in settings.problems if self._once(problem)]
-        notices += self._take_stock(self._run)
+        store = Store(project, settings, self.environ, now=self._now, trusted=session.trusted is not False)
+        self._run = run = Run(session, store, settings)
+        notices += self._warnings([*settings.problems, *self._unreadable(run)])
+        if not session.nested:
+            notices += self._recover(run)
         return Outcome(tuple(notices), status=self._status())
 
-    def _take_stock(self, run: Run) -> list[Notice]:
-        """Merge what was done to the view, and save the sessions that ended unseen, if there are any such things."""
-        try:
-            state = run.store.known().state
-            view = run.store.view(state)
-        except StoreUnavailable as error:
-            run.unreadable.append(str(error))
-            return [Notice("warning", str(error))] if self._once(str(error)) else []
-        if view.kind is Kind.CONFLICT:
-            return [Notice("warning", say("start.conflict", self.language, path=run.store.view_path))]
-        if run.session.nested:
-            return []
-        edited = run.session.saves_itself and self._on_record_now(view.kind, bool(state.events))
-        unseen = recovery.ended_unseen(run)
-        run.owed = [one for one in unseen if one.raw]
-        unsaved = [one for one in unseen if not one.raw]
-        joined = len(state.heads.get(run.tree, ())) > 1
-        if not (unsaved or joined or edited):
-            return []
-        return self._mend(run, unsaved, cut=view.kind is Kind.CUT)
+    def _unreadable(self, run: Run) -> list[str]:
+        """Why not all that is on record, or in the view, can be told."""
+        problems = run.delivered()[1]
+        if problems and run.view_kind() is Kind.CONFLICT:
+            return [say("start.conflict", self.language, path=run.store.view_path)]
+        return problems
 
-    @staticmethod
-    def _on_record_now(kind: Kind, events: bool) -> bool:
-        """
-        Whether a view is put on record at the start. Its text is delivered in any case; a first note that somebody
-        wrote by hand is left as it is until there is something to write.
-        """
-        return kind in (Kind.EDITED, Kind.TEAMMATE) or (events and kind in (Kind.FOREIGN, Kind.CUT))
-
-    def _mend(self, run: Run, unsaved: list[Checkpoint], *, cut: bool) -> list[Notice]:
+    def _recover(self, run: Run) -> list[Notice]:
+        """Save the sessions that ended unseen, and go on where this one stood when its own end was unseen."""
         try:
-            with run.store.writing() as writer:  # taking the lock merges the view's edits
-                recovered = [one for one in unsaved if recovery.recover(run, writer, one)]
-                if cut:
-                    writer.render()
+            notices = self._recover_others(run)
+            run.owed = [one for one in recovery.ended_unseen(run) if one.raw]
+            if run.session.saves_itself and run.progress.take_over():
+                run.keep(self.language)
         except _FAILURES as error:
             return self._cannot(error)
-        notices = [Notice("warning", writer.problem)] if writer.problem else []
-        if recovered:
-            notices.append(Notice("info", say("start.recovered", self.language, n=len(recovered))))
+        return notices
+
+    def _recover_others(self, run: Run) -> list[Notice]:
+        if all(one.raw for one in recovery.ended_unseen(run)):
+            return []
+        with run.store.writing() as writer:
+            recovered = recovery.recover(run, writer)
+        run.unreadable += recovered.problems
+        notices = self._warnings([*recovered.problems, writer.problem])
+        if recovered.tails:
+            notices.append(Notice("info", say("start.recovered", self.language, n=recovered.tails)))
         return notices
 
     # ------------------------------------------------------------ while it runs
@@ -131,30 +119,33 @@ class Carryover:
         return Delivery(run.block, run.news())
 
     def settled(self, file: Path | None) -> Outcome:
-        """A turn has settled: where the session stands is written down. A summary that is owed is asked for now."""
+        """
+        A turn has settled: where the session stands is written down. With the first of them, what was done to the
+        view before is put on record, and a summary that is owed is asked for.
+        """
         run = self._run
         if run is None:
             return Outcome()
-        if file is not None:
-            run.session = replace(run.session, file=file)
+        run.stand_at(file)
         if not run.session.saves_itself:
             return Outcome()
-        try:
-            run.keep_checkpoint(self.language)
-        except _FAILURES as error:
-            return Outcome(tuple(self._cannot(error)))
-        ask = self._ask_for_unseen(run) if run.checkpoint is not None else None
-        return Outcome(ask=ask, status=self._status())
+        notices = self._keep(run)
+        if run.progress.unsaved is None:
+            return Outcome(tuple(notices), status=self._status())
+        if not run.merged:
+            run.merged = True
+            notices += self._merge_view(run)
+        ask = self._ask_for_unseen(run, notices)
+        return Outcome(tuple(notices), ask=ask, status=self._status())
 
     def compacting(self) -> None:
         """The host is about to compact: where the session stands is written down."""
         run = self._run
-        if run is None or not run.session.saves_itself:
-            return
-        try:
-            run.keep_checkpoint(self.language)
-        except _FAILURES as error:
-            self._cannot(error)
+        if run is not None and run.session.saves_itself:
+            try:
+                run.keep(self.language)
+            except _FAILURES:
+                return  # the turn that settles next meets the same failure, and there it can be said
 
     def compacted(self) -> str:
         """The host has compacted: the block, rendered afresh, for the very next request."""
@@ -163,15 +154,23 @@ class Carryover:
     def edited(self) -> Outcome:
         """CARRYOVER.md has changed on disk: an edit becomes an event at once."""
         run = self._run
-        if run is None or run.session.nested:
+        if run is None or not run.session.saves_itself:
             return Outcome()
+        notices = self._warnings(self._unreadable(run)) or self._merge_view(run, _CHANGED)
+        return Outcome(tuple(notices), status=self._status())
+
+    def _merge_view(self, run: Run, kinds: frozenset[Kind] | None = None) -> list[Notice]:
+        """Put on record what was done to the view, and join what stands beside each other."""
         try:
-            if run.store.view(run.store.known().state).kind in _CHANGED:
-                with run.store.writing():
-                    pass  # taking the lock merges it
-        except StoreError as error:
-            return Outcome(tuple(self._cannot(error)))
-        return Outcome(status=self._status())
+            kind = run.view_kind()
+            if not (kind in kinds if kinds is not None else run.differs(kind)):
+                return []
+            with run.store.writing() as writer:  # taking the lock merges it
+                if kind is Kind.CUT:
+                    writer.render()
+        except _FAILURES as error:
+            return self._cannot(error)
+        return self._warnings([writer.problem])
 
     def save(self, content: str) -> str:
         """
@@ -185,22 +184,15 @@ class Carryover:
         """
         run = self._run
         if run is None:
-            raise ProjectError("not saved: this folder is no project (the home folder is never one)")
+            raise ProjectError("not saved: no session is open in a project here (the home folder is never one)")
         if run.session.nested:
             raise CarryoverError("not saved: a sub-agent may read the note; only the main session writes it")
         with run.store.writing() as writer:
             written = notes.write(writer, content, run.author("agent", "agent"), run.shown)
         run.shown = written.shown
         if run.session.file is not None:
-            run.point(str(run.session.file))
-        words = [f"Saved: {len(items(written.shown.text))} open items for the next session."]
-        if written.dropped:
-            words.append("Finished items were dropped.")
-        if written.merged:
-            words.append("Another session had saved a note meanwhile; its open items were kept beside yours.")
-        if writer.problem:
-            words.append(f"It is in the log, but {writer.problem}.")
-        return " ".join(words)
+            run.point(str(run.session.file), run.tree)
+        return _said_of(written, writer)
 
     # ------------------------------------------------------------ end
 
@@ -212,53 +204,65 @@ class Carryover:
         run, self._run = self._run, None
         if run is None or not run.session.saves_itself:
             return Outcome()
+        notices = self._keep(run)
+        checkpoint = run.progress.unsaved
+        if reason == "reload" or checkpoint is None:
+            return Outcome(tuple(notices))
         try:
-            run.keep_checkpoint(self.language)
-            if reason == "reload" or run.checkpoint is None:
-                return Outcome()
-            return self._save(run, run.checkpoint, ask=reason == "quit")
+            outcome = self._save(run, checkpoint, ask=reason == "quit")
         except _FAILURES as error:
-            notices = self._cannot(error)
-            return Outcome(tuple(notices), farewell=notices[0].text if notices else "")
+            return Outcome((*notices, *self._cannot(error)))
+        return replace(outcome, notices=(*notices, *outcome.notices))
 
     def lost(self) -> None:
         """The host is gone without a word: what it leaves is saved without it."""
         self._owed.clear()
         self.end("lost")
 
+    def _keep(self, run: Run) -> list[Notice]:
+        try:
+            run.keep(self.language)
+        except _FAILURES as error:
+            return self._cannot(error)
+        return []
+
     def _save(self, run: Run, checkpoint: Checkpoint, *, ask: bool) -> Outcome:
         with run.store.writing() as writer:
             saved = saver.save_tail(writer, checkpoint)
+        notices = tuple(self._warnings([writer.problem]))
         if saved.kind != "nothing":
-            run.point(checkpoint.file)
-        summary = saved.kind == "tail" and run.settings.summary_mode == "on"
+            run.point(checkpoint.file, checkpoint.tree)
+        summary = saved.kind == "tail" and run.settings.summary_mode == "on" and saved.through > run.summed_up
         if summary and not ask:
             recovery.leave_for_later(run, checkpoint, saved.event)
         else:
             run.checkpoints.drop(checkpoint.session)
         if saved.kind == "nothing":
-            return Outcome()
+            return Outcome(notices)
         if saved.kind == "stands":
-            return Outcome(farewell=say("save.kept", self.language))
+            return Outcome(notices, farewell=say("save.kept", self.language))
         kept = say("tail.kept", self.language, kept=saved.kept, messages=saved.messages)
-        return Outcome(ask=self._ask(run, checkpoint, "summary.saving") if summary and ask else None, farewell=kept)
+        asked = self._ask(run, checkpoint, "summary.saving") if summary and ask else None
+        return Outcome(notices, ask=asked, farewell=kept)
 
     # ------------------------------------------------------------ tier 2
 
     def _ask(self, run: Run, checkpoint: Checkpoint, line: str) -> Ask:
         owed, prompt = saver.ask(run.store, run.settings, checkpoint)
         self._owed[owed.id] = run.store, owed
+        if checkpoint.session == run.session.id:
+            run.summed_up = owed.through
         said = say(line, self.language, seconds=prompt.seconds)
         model = run.settings.summary_model
         return Ask(owed.id, prompt.system, prompt.text, prompt.max_tokens, prompt.seconds, model, said)
 
-    def _ask_for_unseen(self, run: Run) -> Ask | None:
+    def _ask_for_unseen(self, run: Run, notices: list[Notice]) -> Ask | None:
         """The summary of a session that ended unseen: asked for once, and one at a time."""
-        for checkpoint in recovery.claims(run):
-            try:
+        try:
+            for checkpoint in recovery.claims(run):
                 return self._ask(run, checkpoint, "summary.catching_up")
-            except (TranscriptError, StoreError) as error:
-                run.unreadable.append(str(error))
+        except _FAILURES as error:
+            notices += self._warnings([str(error)])
         return None
 
     def answer(self, ask: str, answer: Answer) -> Outcome:
@@ -267,16 +271,18 @@ class Carryover:
             return Outcome()
         store, owed = self._owed.pop(ask)
         if answer.stop == "aborted":
-            text = say("summary.skipped", self.language)
-            return Outcome((Notice("info", text),), text=text, farewell=text)
+            return self._answered("info", "summary.skipped")
         try:
             reason = saver.take(store, owed, answer)
-        except StoreError as error:
-            notices = self._cannot(error)
-            return Outcome(tuple(notices), farewell=notices[0].text if notices else "")
-        text = say(f"summary.rejected.{reason}" if reason else "summary.saved", self.language)
-        notice = Notice("warning" if reason else "info", text)
-        return Outcome((notice,), text=text, level=notice.level, status=self._status(), farewell=text)
+        except _FAILURES as error:
+            return Outcome(tuple(self._cannot(error)))
+        if reason:
+            return self._answered("warning", f"summary.rejected.{reason}")
+        return self._answered("info", "summary.saved")
+
+    def _answered(self, level: Level, key: str) -> Outcome:
+        text = say(key, self.language)
+        return Outcome((Notice(level, text),), text=text, level=level, status=self._status(), farewell=text)
 
     # ------------------------------------------------------------ commands
 
@@ -289,13 +295,15 @@ class Carryover:
             if name == "show":
                 return commands.show(run, self.language)
             if name == "save":
-                return self._summarise_now(run)
+                return self._save_now(run)
             if name == "clear":
                 return commands.clear(run, self.language)
             if name == "restore":
                 return commands.restore(run, self.language, args.strip())
         except CarryoverError as error:
             return Outcome(text=str(error), level="error")
+        except OSError as error:
+            return Outcome(text=say("save.cannot", self.language, reason=error), level="error")
         known = ", ".join(f"/carryover {one}" for one in commands.NAMES)
         return Outcome(text=say("command.unknown", self.language, name=name, known=known), level="warning")
 
@@ -303,13 +311,22 @@ class Carryover:
         """What may be typed after ``/carryover NAME``."""
         return commands.complete(self._run, name, prefix) if self._run is not None else []
 
-    def _summarise_now(self, run: Run) -> Outcome:
-        """A summary because the user wants one; the session goes on, so nothing is put beside the note."""
-        file = run.session.file
-        if file is None or not file.exists():
+    def _save_now(self, run: Run) -> Outcome:
+        """As at an end, but the session goes on; who asks for a summary in so many words gets it tried again."""
+        if run.session.file is None or not run.session.file.exists():
             return Outcome(text=say("save.kept", self.language))
-        checkpoint = run.checkpoint or run.first_checkpoint(file, self.language)
-        return Outcome(ask=self._ask(run, checkpoint, "summary.saving_now"))
+        run.keep(self.language)
+        checkpoint = run.progress.now
+        with run.store.writing() as writer:
+            saved = saver.save_tail(writer, checkpoint)
+        notices = tuple(self._warnings([writer.problem]))
+        if saved.kind != "tail":
+            return Outcome(notices, text=say("save.kept", self.language))
+        run.point(checkpoint.file, checkpoint.tree)
+        if run.settings.summary_mode == "on":
+            return Outcome(notices, ask=self._ask(run, checkpoint, "summary.saving_now"))
+        kept = say("tail.kept", self.language, kept=saved.kept, messages=saved.messages)
+        return Outcome(notices, text=kept)
 
     # ------------------------------------------------------------ what is said
 
@@ -321,6 +338,9 @@ class Carryover:
         except StoreError:
             return say("status.broken", self.language)
 
+    def _warnings(self, sentences: list[str]) -> list[Notice]:
+        return [Notice("warning", one) for one in sentences if one and self._once(one)]
+
     def _once(self, what: str) -> bool:
         fresh = what not in self._said
         self._said.add(what)
@@ -328,5 +348,21 @@ class Carryover:
 
     def _cannot(self, error: Exception) -> list[Notice]:
         """What went wrong, the first time that it does."""
-        text = say("save.cannot", self.language, reason=error)
-        return [Notice("error", text)] if self._once(text) else []
+        if not self._once(str(error)):
+            return []
+        reason = str(error).removeprefix("not saved: ")
+        return [Notice("error", say("save.cannot", self.language, reason=reason))]
+
+
+def _said_of(written: Written, writer: Writer) -> str:
+    """What the model is told of its own save."""
+    words = [f"Saved: {len(items(finish(written.event.text)))} open items for the next session."]
+    if written.dropped:
+        words.append("Finished items were dropped.")
+    if written.merged:
+        words.append("Another session had saved a note meanwhile; its open items were kept beside yours.")
+    if written.redacted:
+        words.append("A secret in it was left out.")
+    if writer.problem:
+        words.append(f"It is in the log, but {writer.problem}.")
+    return " ".join(words)

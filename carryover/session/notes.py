@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,7 +10,8 @@ from carryover.errors import EventRefused
 from carryover.memory.events import Event
 from carryover.memory.merge import merge
 from carryover.memory.note import finish
-from carryover.memory.state import Standing
+from carryover.memory.state import Standing, State
+from carryover.store import history
 from carryover.store.store import Writer
 from carryover.text import clean
 
@@ -34,9 +36,19 @@ class Shown:
     ids: tuple[str, ...] = field(default=())
     text: str = ""
 
+    @classmethod
+    def of(cls, state: State, tree: str) -> Shown:
+        """All of *state* that concerns one work tree."""
+        note = state.note(tree)
+        return cls(tuple(state.base(tree)), note.text if note is not None else "")
+
     def covers(self, note: Standing) -> bool:
         """Whether the author knows *note*: an edit of the file is known by its text before it is on record."""
         return note.id in self.ids or note.text == self.text
+
+    def holds(self, ids: Iterable[str]) -> bool:
+        """Whether the author was shown all of these."""
+        return set(ids) <= set(self.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +58,8 @@ class Written:
     merged: bool
     #: Finished items were dropped.
     dropped: bool
+    #: Secrets were taken out.
+    redacted: bool
     #: What the author knows now.
     shown: Shown
 
@@ -68,17 +82,14 @@ def write(writer: Writer, text: str, author: Author, shown: Shown | None = None)
             f"not saved: {len(text)} characters, and a note has at most {LARGEST}; keep what is unfinished"
         )
     open_text = finish(text)
-    known = shown or Shown(tuple(writer.base))
+    known = Shown(tuple(writer.base)) if shown is None else shown
     current = writer.state.note(writer.tree)
     unseen = current if current is not None and not known.covers(current) else None
     written = merge(finish(known.text), unseen.text, open_text) if unseen is not None else text
     event = _append(writer, "note", author, _base(writer, known.ids), text=written, source=author.source)
-    return Written(
-        event,
-        unseen is not None,
-        open_text.strip() != text.strip(),
-        Shown(tuple(writer.base), finish(written)),
-    )
+    # What was merged in, its author has still not been shown: the next save must not take it for deleted.
+    knows = Shown(known.ids, open_text) if unseen is not None else Shown((*known.ids, event.id), finish(event.text))
+    return Written(event, unseen is not None, open_text.strip() != text.strip(), event.text != written, knows)
 
 
 def clear(writer: Writer, author: Author) -> bool:
@@ -92,8 +103,22 @@ def clear(writer: Writer, author: Author) -> bool:
 
 def restore(writer: Writer, past: Event, author: Author) -> Event:
     """Make a past note the one that stands. What it replaces stays in the log, to be gone back to."""
-    heads = [head.id for head in writer.state.heads.get(writer.tree, ())]
-    return _append(writer, "note", author, heads, text=past.text, source="restore", origin=past.id)
+    return _append(writer, "note", author, _base(writer, ()), text=past.text, source="restore", origin=past.id)
+
+
+def go_back(writer: Writer, name: str, author: Author) -> Event:
+    """
+    Restore the note that *name* means, or without a name the one before; that note is returned.
+
+    Looked for under the lock, where an edit of the file is on record already: that is what going back undoes.
+
+    Raises:
+        NotFound: there is no such note.
+    """
+    log = writer.store.log
+    past = history.note_named(log, writer.tree, name) if name else history.previous(log, writer.tree)
+    restore(writer, past, author)
+    return past
 
 
 def _base(writer: Writer, shown: tuple[str, ...]) -> list[str]:

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from carryover.errors import TranscriptError
+from carryover.errors import SecretFound, TranscriptError, TranscriptUnreadable
 from carryover.process import lives
 from carryover.session import saver
 from carryover.session.run import Run
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Writer
+
+
+@dataclass(slots=True)
+class Recovered:
+    """What came of looking for them."""
+
+    #: Tails that were kept.
+    tails: int = 0
+    #: Why a session could not be saved, each in a sentence.
+    problems: list[str] = field(default_factory=list)
 
 
 def ended_unseen(run: Run) -> list[Checkpoint]:
@@ -22,36 +32,42 @@ def ended_unseen(run: Run) -> list[Checkpoint]:
     ]
 
 
-def recover(run: Run, writer: Writer, checkpoint: Checkpoint) -> bool:
+def recover(run: Run, writer: Writer) -> Recovered:
     """
-    Save one of them, under the lock; whether there was a tail to keep. It is owed a summary then.
+    Save them all, under the lock: who waited for it finds them saved already.
 
     Raises:
-        StoreError: it cannot be saved now; it is tried again at the next start.
+        StoreError: nothing can be saved now; it is tried again at the next start.
     """
-    if not run.checkpoints.path(checkpoint.session).exists():
-        return False  # another session was faster
-    try:
-        saved = saver.save_tail(writer, checkpoint)
-    except TranscriptError as error:
-        run.unreadable.append(str(error))
-        run.checkpoints.drop(checkpoint.session)
-        return False
+    recovered = Recovered()
+    for checkpoint in ended_unseen(run):
+        if checkpoint.raw:
+            continue
+        try:
+            recovered.tails += _save(run, writer, checkpoint)
+        except (TranscriptError, SecretFound) as error:
+            recovered.problems.append(str(error))
+            if not isinstance(error, TranscriptUnreadable):  # what cannot be read today may be readable tomorrow
+                run.checkpoints.drop(checkpoint.session)
+    return recovered
+
+
+def _save(run: Run, writer: Writer, checkpoint: Checkpoint) -> bool:
+    """Save one; whether there was a tail to keep. It is owed a summary then."""
+    saved = saver.save_tail(writer, checkpoint)
     if saved.event and run.settings.summary_mode == "on":
         leave_for_later(run, checkpoint, saved.event)
     else:
         run.checkpoints.drop(checkpoint.session)
     if saved.kind != "nothing":
         run.last_session = checkpoint.file
-        run.point(checkpoint.file)
+        run.point(checkpoint.file, checkpoint.tree)
     return saved.kind == "tail"
 
 
 def leave_for_later(run: Run, checkpoint: Checkpoint, tail: str) -> None:
     """Its tail is saved; the summary is left to the next session that can ask a model."""
-    left = replace(checkpoint, raw=tail, owner=None)
-    run.checkpoints.keep(left)
-    run.owed.append(left)
+    run.checkpoints.keep(replace(checkpoint, raw=tail, owner=None))
 
 
 def claims(run: Run) -> Iterator[Checkpoint]:
@@ -62,5 +78,6 @@ def claims(run: Run) -> Iterator[Checkpoint]:
     """
     while run.owed:
         checkpoint = run.owed.pop(0)
-        if run.checkpoints.drop(checkpoint.session):
+        still_owed = run.checkpoints.find(checkpoint.session) == checkpoint  # else it goes on somewhere
+        if still_owed and run.checkpoints.drop(checkpoint.session):
             yield checkpoint

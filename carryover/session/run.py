@@ -2,48 +2,50 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover.errors import StoreUnavailable
+from carryover.memory.brief import Brief, Request, brief, remark
 from carryover.memory.note import items
 from carryover.memory.state import EMPTY, State
 from carryover.messages import say
-from carryover.process import owner
 from carryover.session.exchange import Session
 from carryover.session.notes import Author, Shown
+from carryover.session.progress import Progress
 from carryover.settings import Settings
 from carryover.store import trace
 from carryover.store.checkpoints import Checkpoint, Checkpoints
 from carryover.store.pointer import read_pointer, write_pointer
 from carryover.store.store import Store
+from carryover.store.views import Kind
 from carryover.text import tokens
 
-# The reply to a start is waited for; what renders the block and reads session files is imported after it.
-if TYPE_CHECKING:
-    from carryover.memory.brief import Brief, Request
+_CLEARED = "The note was cleared meanwhile: nothing is open. `carryover history` has what it held."
 
 
 class Run:
-    """What is known of a running session: where it stands, what it was given, what could not be read."""
+    """What is known of a running session: what it was given, where it stands, what could not be read."""
 
     def __init__(self, session: Session, store: Store, settings: Settings) -> None:
         self.session = session
         self.store = store
         self.settings = settings
         self.checkpoints = Checkpoints(store.project.log_folder, store.system)
-        #: Kept since the user's first message; None before it.
-        self.checkpoint: Checkpoint | None = None
-        #: Sentences about what could not be read, for the block's last line.
+        self.progress = Progress(session, store.project.tree, self.checkpoints)
+        #: Sentences about what could not be read, for the last line of the next block.
         self.unreadable: list[str] = []
         #: Sessions that ended unseen and are owed a summary.
         self.owed: list[Checkpoint] = []
+        #: Bytes of the session's file of which a summary was asked for.
+        self.summed_up = -1
+        #: What was done to the view before this session is on record.
+        self.merged = False
         self.shown = Shown()
         self.last_session = read_pointer(store.project.folder)
         self._block: Brief | None = None
-        self._counted = _size(session.file)
 
     @property
     def tree(self) -> str:
@@ -51,6 +53,47 @@ class Run:
 
     def author(self, by: str, source: str) -> Author:
         return Author(by, source, self.session.host, self.session.id)
+
+    # ------------------------------------------------------------ what is on record
+
+    def delivered(self) -> tuple[State, list[str]]:
+        """What may be told, and a sentence about everything that may not be, or could not be read."""
+        try:
+            state, withheld = self.store.delivered()
+        except StoreUnavailable as error:
+            return EMPTY, [str(error)]
+        return state, [withheld] if withheld else []
+
+    def view_kind(self) -> Kind | None:
+        """What the view turns out to be; None where that cannot be known."""
+        try:
+            return self.store.view(self.store.known().state).kind
+        except StoreUnavailable:
+            return None
+
+    def differs(self, kind: Kind | None) -> bool:
+        """
+        Whether a view of this *kind*, or a joined log, holds something to be put on record. A first note that somebody
+        wrote by hand is delivered, and else left as it is until there is something to write.
+        """
+        state = self.store.known().state
+        joined = len(state.heads.get(self.tree, ())) > 1
+        changed = kind in (Kind.EDITED, Kind.TEAMMATE)
+        return joined or changed or (bool(state.events) and kind in (Kind.FOREIGN, Kind.CUT))
+
+    def status(self, language: str) -> str:
+        """
+        How many items are open, for a status bar; empty where no note was ever written.
+
+        Raises:
+            StoreUnavailable: the log cannot be read.
+        """
+        self.store.known()
+        note = self.delivered()[0].note(self.tree)
+        if note is None:
+            return ""
+        count = len(items(note.text))
+        return say("status.open", language, n=count) if count else say("status.nothing", language)
 
     # ------------------------------------------------------------ the block
 
@@ -61,38 +104,30 @@ class Run:
 
     def render_block(self) -> str:
         """The block for the boundary that has just been crossed."""
-        from carryover.memory.brief import brief
-
-        request = self._request()
-        try:
-            state, withheld = self.store.delivered()
-        except StoreUnavailable as error:
-            state, withheld = EMPTY, str(error)
-        if withheld:
-            request = replace(request, unreadable=(*request.unreadable, withheld))
-        self._block = brief(state, request)
-        self.shown = _shown(state, self.tree)
+        state, problems = self.delivered()
+        root = f"{self.store.project.root}{os.sep}"  # it would leave no room for what is wrong
+        unreadable = tuple(dict.fromkeys(one.replace(root, "") for one in (*problems, *self.unreadable)))
+        self.unreadable.clear()
+        self._block = brief(state, replace(self._request(), unreadable=unreadable))
+        self.shown = Shown.of(state, self.tree)
         self._trace(self._block)
         return self._block.text
 
     def news(self) -> str | None:
-        """The note, if somebody else has changed it since it was shown. The block itself stays as it is."""
-        from carryover.memory.brief import brief
-
-        try:
-            state, _ = self.store.delivered()
-        except StoreUnavailable:
+        """What somebody else has changed since it was shown. The block itself stays as it is."""
+        state, problems = self.delivered()
+        if problems and self.store.trusted:
             return None  # the next boundary says what could not be read
         note = state.note(self.tree)
         known = note is None or self.shown.covers(note)
-        if known and {tail.id for tail in state.tails(self.tree)} <= set(self.shown.ids):
+        tails = [tail.id for tail in state.tails(self.tree) if tail.session != self.session.id]
+        if known and self.shown.holds(tails):
             return None
-        self.shown = _shown(state, self.tree)
-        return brief(state, replace(self._request(), last_session=None, tools=False, unreadable=())).text or None
+        request = replace(self._request(), last_session=None, tools=False)
+        self.shown = Shown.of(state, self.tree)
+        return brief(state, request).text or remark(_CLEARED, request).text
 
     def _request(self) -> Request:
-        from carryover.memory.brief import Request
-
         project = self.store.project
         known_already = self.last_session == str(self.session.file or "")
         return Request(
@@ -102,7 +137,6 @@ class Run:
             tools=not self.session.nested,
             last_session=None if known_already else self.last_session or None,
             live_trees=projects.live_trees(project),
-            unreadable=tuple(self.unreadable),
         )
 
     def _trace(self, block: Brief) -> None:
@@ -118,75 +152,29 @@ class Run:
                 fingerprint=block.fingerprint,
             )
 
-    def status(self, language: str) -> str:
-        """How many items are open, for a status bar; empty where no note was ever written."""
-        state, _ = self.store.delivered()
-        note = state.note(self.tree)
-        if note is None:
-            return ""
-        count = len(items(note.text))
-        return say("status.open", language, n=count) if count else say("status.nothing", language)
-
     # ------------------------------------------------------------ where it stands
 
-    def keep_checkpoint(self, language: str) -> None:
+    def stand_at(self, file: Path | None) -> None:
+        """Its transcript is *file*, where the host tells that only now."""
+        if file is not None:
+            self.session = replace(self.session, file=file)
+
+    def count(self, language: str) -> None:
+        """Count what is new in its transcript. Raises `TranscriptError` where that cannot be read."""
+        self.progress.count(self.session.file, language)
+
+    def keep(self, language: str) -> None:
         """
-        Count what is new in the session's file and write down where it stands. Until the user has spoken in this run
-        there is nothing to keep.
+        Count what is new, and write down where it stands.
 
         Raises:
             (OSError, StoreUnavailable): it cannot be written.
             TranscriptError: the session's file cannot be read.
         """
-        file = self.session.file
-        if file is None or not file.exists():
-            return
-        before = self.checkpoint or self.first_checkpoint(file, language)
-        from carryover.session.transcripts import pi
+        self.count(language)
+        self.progress.keep(self.store.prepare)
 
-        count = pi.count(file, self._counted)
-        self._counted = count.offset
-        checkpoint = replace(
-            before,
-            file=str(file),
-            users=before.users + count.users,
-            messages=before.messages + count.users + count.assistants,
-            language=language,
-        )
-        if checkpoint.users and checkpoint != self.checkpoint:
-            self.store.prepare()
-            self.checkpoints.keep(checkpoint)
-            self.checkpoint = checkpoint
-
-    def first_checkpoint(self, file: Path, language: str) -> Checkpoint:
-        """Where the session stood when this run of it began."""
-        session = self.session
-        return Checkpoint(
-            session=session.id,
-            file=str(file),
-            since=self._counted,
-            before=session.messages if self._counted else 0,
-            users=0,
-            messages=0,
-            host=session.host,
-            mode=session.mode,
-            tree=self.tree,
-            language=language,
-            owner=owner(session.owner) if session.owner else None,
-        )
-
-    def point(self, file: str) -> None:
-        """Keep *file* as the last session's, for ``/resume``."""
-        write_pointer(self.store.system, self.store.project.folder, file)
-
-
-def _shown(state: State, tree: str) -> Shown:
-    note = state.note(tree)
-    return Shown(tuple(state.base(tree)), note.text if note is not None else "")
-
-
-def _size(file: Path | None) -> int:
-    try:
-        return file.stat().st_size if file is not None else 0
-    except OSError:
-        return 0  # a session's file is made with its first message
+    def point(self, file: str, tree: str) -> None:
+        """Keep *file* as the last session's, for ``/resume``, unless it belongs to another work tree."""
+        if tree == self.tree:
+            write_pointer(self.store.system, self.store.project.folder, file)

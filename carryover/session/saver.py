@@ -11,30 +11,32 @@ A session is described by its `Checkpoint`, so that one that ended unseen is sav
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from carryover.completion import Answer, Prompt
 from carryover.memory.merge import merge
 from carryover.memory.note import finish
+from carryover.session import summary
+from carryover.session.transcripts import pi
+from carryover.session.transcripts.base import Message, Tail
 from carryover.settings import Settings
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store, Writer
 from carryover.text import truncate
-
-# A start should not wait for what reads session files and judges summaries: those modules are imported when they are
-# needed.
-if TYPE_CHECKING:
-    from carryover.completion import Answer, Prompt
-    from carryover.session.transcripts.base import Tail
 
 #: What a raw tail holds at the most: user messages, characters of each, characters of the last answer, files.
 USERS = 8
 USER_LENGTH = 400
 ANSWER_LENGTH = 1500
 FILES = 12
+#: Messages that are read for it, and how many are when the user has said nothing in those: an agent may work alone
+#: for hours.
+NEAR, FAR = 32, 4000
 #: Messages that a summary may be made from; `summary.request` bounds the characters.
 MESSAGES = 80
+#: Characters of a message in which secrets are looked for; the rest of it is dropped. Well above what is kept.
+SEARCHED = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,8 @@ class Saved:
     event: str = ""
     kept: int = 0
     messages: int = 0
+    #: The byte of the session's file up to which it was read.
+    through: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ class Owed:
     checkpoint: Checkpoint
     #: Words that it may have.
     words: int
-    #: The note it is to replace: its text, and the ids that were known when it was asked for.
+    #: The note it is to replace: its text, and the ids of what stood when it was asked for.
     note: str
     base: tuple[str, ...]
     transcript: str
@@ -72,17 +76,17 @@ def save_tail(writer: Writer, checkpoint: Checkpoint) -> Saved:
         TranscriptError: the session's file cannot be used.
         StoreError: the tail cannot be written.
     """
-    from carryover.session.transcripts import pi
-
-    tail = pi.tail(Path(checkpoint.file), limit_messages=4 * USERS, since=checkpoint.since)
+    standing = _tail_of(writer, checkpoint)
+    # A new tail takes the place of the session's own older one, so it has to hold what that one held.
+    tail = _end_of(Path(checkpoint.file), 0 if standing else checkpoint.since)
     if tail.saved:
         return Saved("stands")
-    text, kept = raw_text(tail)
-    if not any(message.role == "user" for message in tail.messages):
+    if (tail.complete and not _users(tail)) or not (tail.messages or tail.summary):
         return Saved("nothing")
-    messages = checkpoint.before + max(checkpoint.messages, tail.count)
+    text, kept = raw_text(_without_secrets(tail, writer.store.settings.secrets))
+    messages = max(_messages(checkpoint), tail.count, kept)
     if writer.state.saved.get(checkpoint.session, -1) >= tail.end:
-        return Saved("tail", _tail_of(writer, checkpoint), kept, messages)
+        return Saved("tail", standing, kept, messages, tail.end) if standing else Saved("stands")
     event = writer.append(
         "note",
         by="hook",
@@ -94,14 +98,59 @@ def save_tail(writer: Writer, checkpoint: Checkpoint) -> Saved:
         covers=[kept, messages],
         through=tail.end,
     )
-    return Saved("tail", event.id, kept, messages)
+    return Saved("tail", event.id, kept, messages, tail.end)
+
+
+def _end_of(file: Path, since: int) -> Tail:
+    """The end of a session, far enough back to hold something that the user said, if anything is in reach."""
+    tail = pi.tail(file, limit_messages=NEAR, since=since)
+    if tail.complete or _users(tail):
+        return tail
+    return pi.tail(file, limit_messages=FAR, since=since)
+
+
+def _messages(checkpoint: Checkpoint) -> int:
+    """Messages in the whole session: what was counted while it ran, and what came after that."""
+    since = pi.count(Path(checkpoint.file), checkpoint.counted)
+    return checkpoint.before + checkpoint.messages + since.users + since.assistants
+
+
+def _users(tail: Tail) -> list[Message]:
+    return [message for message in tail.messages if message.role == "user"]
+
+
+def _without_secrets(tail: Tail, secrets: str) -> Tail:
+    """
+    The tail without secrets, before anything is cut: half a secret would not be known for one any more.
+
+    With ``reject`` a message that holds one is left out, and that is said in its place.
+    """
+    if secrets == "off":
+        return tail
+    from carryover.store.redact import redact
+
+    def safe(text: str) -> str:
+        redacted = redact(text[:SEARCHED])
+        if redacted.findings and secrets == "reject":
+            return f"[left out: it holds a secret ({', '.join(dict.fromkeys(redacted.findings))})]"
+        return redacted.text
+
+    return replace(
+        tail,
+        messages=tuple(replace(message, text=safe(message.text)) for message in tail.messages),
+        summary=safe(tail.summary) if tail.summary else None,
+        files=tuple(map(safe, tail.files)),
+        last_error=safe(tail.last_error) if tail.last_error else None,
+    )
 
 
 def raw_text(tail: Tail) -> tuple[str, int]:
     """The last messages as Markdown, bounded, and how many of them that is."""
-    users = [message for message in tail.messages if message.role == "user"][-USERS:]
+    users = _users(tail)[-USERS:]
     lines = ["- " + truncate(" ".join(message.text.split()), USER_LENGTH) for message in users]
     kept = len(users)
+    if tail.summary and not users:
+        lines += ["The host's summary of what went before:", "", truncate(tail.summary.strip(), ANSWER_LENGTH)]
     answers = [message for message in tail.messages if message.role == "assistant" and message.text]
     if answers:
         lines += ["", "Last answer:", "", truncate(answers[-1].text.strip(), ANSWER_LENGTH)]
@@ -129,12 +178,9 @@ def ask(store: Store, settings: Settings, checkpoint: Checkpoint) -> tuple[Owed,
         TranscriptError: the session's file cannot be used.
         StoreError: the note on record cannot be read.
     """
-    from carryover.session import summary
-    from carryover.session.transcripts import pi
-
     state, _ = store.delivered()
     note = state.note(checkpoint.tree)
-    tail = pi.tail(Path(checkpoint.file), limit_messages=MESSAGES)
+    tail = _without_secrets(pi.tail(Path(checkpoint.file), limit_messages=MESSAGES), settings.secrets)
     prompt = summary.request(
         note.text if note else "", tail, settings.summary_words, checkpoint.language, settings.summary_seconds
     )
@@ -157,8 +203,6 @@ def take(store: Store, owed: Owed, answer: Answer) -> str:
     Raises:
         StoreError: it is good and cannot be written.
     """
-    from carryover.session import summary
-
     checkpoint = owed.checkpoint
     verdict = summary.judge(answer, owed.note, owed.words, checkpoint.language, owed.transcript)
     if verdict.text is None:
@@ -167,10 +211,10 @@ def take(store: Store, owed: Owed, answer: Answer) -> str:
         state = writer.state
         current = state.note(checkpoint.tree)
         text = verdict.text
-        if current is not None and current.id not in owed.base:  # another session saved while the model was thinking
+        if current is not None and current.id not in owed.base:  # somebody saved while the model was thinking
             text = merge(finish(owed.note), current.text, text)
+        # Of the tails it replaces its own session's alone, as every later note does: no other was in the request.
         heads = [head.id for head in state.heads.get(checkpoint.tree, ())]
-        seen = [tail.id for tail in state.tails(checkpoint.tree) if tail.id in owed.base]
         writer.append(
             "note",
             by="agent",
@@ -178,7 +222,7 @@ def take(store: Store, owed: Owed, answer: Answer) -> str:
             host=checkpoint.host,
             session=checkpoint.session,
             tree=checkpoint.tree,
-            base=heads + seen,
+            base=heads,
             text=text,
             through=owed.through,
         )

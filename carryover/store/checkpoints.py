@@ -39,6 +39,8 @@ class Checkpoint:
     owner: Owner | None
     #: The raw tail it was saved as, where the summary was left to another session.
     raw: str = ""
+    #: The byte of the transcript up to which its messages were counted.
+    counted: int = 0
 
 
 class Checkpoints:
@@ -61,6 +63,10 @@ class Checkpoints:
         except FileNotFoundError:
             return False
         return True
+
+    def find(self, session: str) -> Checkpoint | None:
+        """That session's; None where there is none that can be read."""
+        return self._read(self.path(session))
 
     def all(self) -> list[Checkpoint]:
         """Every checkpoint that can be read, by session; one that cannot be read says nothing about anybody."""
@@ -86,7 +92,13 @@ class Checkpoints:
             checkpoint = Checkpoint(**data)
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return None
-        numbers = (checkpoint.since, checkpoint.before, checkpoint.users, checkpoint.messages)
+        numbers = (
+            checkpoint.since,
+            checkpoint.before,
+            checkpoint.users,
+            checkpoint.messages,
+            checkpoint.counted,
+        )
         words = (checkpoint.session, checkpoint.file, checkpoint.tree, checkpoint.raw, checkpoint.language)
         sound = all(type(one) is int and one >= 0 for one in numbers) and all(isinstance(one, str) for one in words)
         return checkpoint if sound and self.path(checkpoint.session) == path else None

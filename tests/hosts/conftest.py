@@ -1,12 +1,7 @@
-"""Real hosts, when there are any.
-
-`CARRYOVER_PI_HOSTS` names a folder into which pi was installed by npm, with a Node 22 beside it. Without it
-the tests that need a host are skipped, or fail when `CARRYOVER_REQUIRE_HOSTS=1` says that they must run.
-"""
+"""Real hosts: each version of pi in turn, in a place of its own, with a model that is none."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,25 +17,14 @@ ENTRIES = {
 
 
 @pytest.fixture(params=sorted(ENTRIES))
-def host(request: pytest.FixtureRequest) -> Host:
-    """Each version of pi in turn."""
-    folder = os.environ.get("CARRYOVER_PI_HOSTS")
-    if folder is None:
-        return _lacking("CARRYOVER_PI_HOSTS names no folder with a pi to drive")
-    modules = Path(folder).resolve() / "node_modules"
-    node = next(
-        (n for n in (modules.parent / "node22", *modules.glob("node-linux-*/bin/node")) if n.exists()), None
+def host(request: pytest.FixtureRequest, pi_hosts: Path) -> Host:
+    folder = pi_hosts.resolve()
+    nodes = [folder / "node22", *folder.glob("node_modules/node-linux-*/bin/node")]
+    return Host(
+        version=request.param,
+        node=next(node for node in nodes if node.exists()),
+        cli=folder / "node_modules" / ENTRIES[request.param],
     )
-    cli = modules / ENTRIES[request.param]
-    if node is None or not cli.exists():
-        return _lacking(f"there is no Node, or no pi {request.param}, in {folder}")
-    return Host(request.param, node, cli)
-
-
-def _lacking(what: str) -> Host:
-    if os.environ.get("CARRYOVER_REQUIRE_HOSTS") == "1":
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 @pytest.fixture

@@ -95,9 +95,7 @@ def choose(asked: Asked) -> Answer:
     if status := _number("fail", script):
         return Answer("scripted failure", status=int(status))
     if _number("overflow", script) and COMPACTED not in asked.text:
-        too_long = (
-            "This model's maximum context length is 1000 tokens. Your messages resulted in 99999 tokens."
-        )
+        too_long = "This model's maximum context length is 1000 tokens. Your messages resulted in 99999 tokens."
         return Answer(too_long, status=400, code="context_length_exceeded")
     if last["role"] == "tool":
         return Answer("tool said: " + text_of(last)[:200], prompt_tokens=tokens)
@@ -152,6 +150,11 @@ class FakeModel:
         """Wait until something holds of what was asked. AssertionError when it does not come to hold."""
         with self._changed:
             assert self._changed.wait_for(lambda: holds(self), seconds), "the expected request never came"
+
+    def was_asked(self, words: str, seconds: float) -> bool:
+        """Whether a turn with these words comes within so many seconds, or came before."""
+        with self._changed:
+            return self._changed.wait_for(lambda: any(words in turn.text for turn in self.turns), seconds)
 
     def record(self, body: Json) -> Answer:
         asked = Asked(body)

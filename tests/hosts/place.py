@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,6 +18,8 @@ import carryover
 from tests.hosts.fake_model import FakeModel
 
 EXTENSION = Path(carryover.__file__).parent / "hosts" / "pi" / "extension"
+SECOND_EXTENSION = Path(__file__).with_name("second.ts")
+MAIN = "from carryover.hosts.pi.bridge import main\nmain()"
 MARK = "CARRYOVER_TEST_PLACE"  # in the environment of everything that a place starts
 FOREIGN_KEYS = (
     "OPENAI_API_KEY",
@@ -63,6 +66,7 @@ class Place:
     host: Host
     model: FakeModel
     extra: dict[str, str] = field(default_factory=dict)
+    extension: Path = EXTENSION
     mark: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -76,17 +80,14 @@ class Place:
             "models": models,
         }
         self._write("models.json", {"providers": {"fake": provider}})
-        self._write(
-            "settings.json",
-            {
-                "defaultProvider": "fake",
-                "defaultModel": "fake-1",
-                "quietStartup": True,
-                "enableInstallTelemetry": False,
-                "retry": {"enabled": False},
-                "compaction": {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 200},
-            },
-        )
+        self.set()
+
+    def set(self, **carryover: Json) -> None:
+        """Write pi's settings, with these of ours among them."""
+        compaction = {"enabled": True, "reserveTokens": 4000, "keepRecentTokens": 200}
+        settings = {"defaultProvider": "fake", "defaultModel": "fake-1", "quietStartup": True}
+        more = {"enableInstallTelemetry": False, "retry": {"enabled": False}, "compaction": compaction}
+        self._write("settings.json", settings | more | {"carryover": carryover})
 
     def _write(self, name: str, data: Json) -> None:
         (self.agent / name).write_text(json.dumps(data), encoding="utf-8")
@@ -124,6 +125,9 @@ class Place:
     def notes(self, source: str) -> list[Json]:
         return [e for e in self.events if e["op"] == "note" and e.get("source") == source]
 
+    def checkpoints(self) -> list[Path]:
+        return list(self.project.glob(".pi/carryover.sessions/*.json"))
+
     def session_files(self) -> list[Path]:
         return sorted(self.agent.glob("sessions/*/*.jsonl"))
 
@@ -131,12 +135,8 @@ class Place:
 
     @property
     def environment(self) -> dict[str, str]:
-        inherited = {
-            k: v for k, v in os.environ.items() if k not in FOREIGN_KEYS and not k.startswith("CARRYOVER_")
-        }
-        folders = {
-            f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA", "STATE")
-        }
+        inherited = {k: v for k, v in os.environ.items() if k not in FOREIGN_KEYS and not k.startswith("CARRYOVER_")}
+        folders = {f"XDG_{kind}_HOME": str(self.home / kind.lower()) for kind in ("CACHE", "CONFIG", "DATA", "STATE")}
         return (
             inherited
             | folders
@@ -156,7 +156,7 @@ class Place:
         )
 
     def command(self, *arguments: str) -> list[str]:
-        return [str(self.host.node), str(self.host.cli), "-e", str(EXTENSION), *arguments]
+        return [str(self.host.node), str(self.host.cli), "-e", str(self.extension), *arguments]
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         return subprocess.Popen(self.command(*arguments), cwd=self.project, env=self.environment, **options)
@@ -209,10 +209,15 @@ class Place:
 
     def next_block(self) -> str:
         """What a session that started now would be given, asked of the child without a pi around it."""
-        with Child(self) as child:
+        with Child(self.environment) as child:
             child.ask("start", **opening(self.project))
             system: str = child.ask("prompt", text="hello")["system"]
             return system
+
+
+def blocks(text: str) -> list[str]:
+    """The whole blocks of ours in what a model was given."""
+    return re.findall(r"<carryover project=.*?</carryover[^>]*>", text, re.DOTALL)
 
 
 def tool_call(note: str) -> str:
@@ -226,8 +231,6 @@ def opening(project: Path, mode: str = "rpc", session: str = "looking-on") -> Js
         "reason": "startup",
         "cwd": str(project),
         "session": {"id": session, "file": None, "messages": 0},
-        "host": "pi",
-        "hostVersion": "1.6.0",
         "trusted": None,
         "nested": False,
         "pid": os.getpid(),
@@ -237,17 +240,15 @@ def opening(project: Path, mode: str = "rpc", session: str = "looking-on") -> Js
 class Child:
     """The Python child on its own, as the extension starts it."""
 
-    def __init__(self, place: Place | None = None, environment: dict[str, str] | None = None) -> None:
+    def __init__(self, environment: Mapping[str, str], then: str = MAIN, *options: str) -> None:
         root = Path(carryover.__file__).parent.parent
-        launch = (
-            "import sys; sys.path.append(sys.argv[1]); from carryover.hosts.pi.bridge import main; main()"
-        )
+        launch = f"import sys\nsys.path.append(sys.argv[1])\n{then}"
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-X", "utf8", "-c", launch, str(root)],
+            [sys.executable, "-I", "-S", "-X", "utf8", *options, "-c", launch, str(root)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=place.environment if place else environment,
+            stderr=subprocess.PIPE,
+            env=environment,
         )
         self._asked = 0
 
@@ -269,19 +270,17 @@ class Child:
             pass
         return reply
 
-    def close(self) -> int:
-        assert self.process.stdin
-        assert self.process.stdout
-        self.process.stdin.close()
-        status = self.process.wait(10)
-        self.process.stdout.close()
-        return status
+    def close(self) -> str:
+        """End its input and wait for it to end; what it wrote to standard error."""
+        _, errors = self.process.communicate(timeout=10)
+        return errors.decode()
 
     def __enter__(self) -> Child:
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.close()
+        if self.process.returncode is None:
+            self.close()
 
 
 def until(holds: Callable[[], T], what: str, seconds: float = 20.0) -> T:

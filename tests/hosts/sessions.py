@@ -10,6 +10,7 @@ import os
 import pty
 import queue
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -29,9 +30,7 @@ class Rpc:
     def __init__(self, place: Place, *arguments: str) -> None:
         self.place = place
         pipe = subprocess.PIPE
-        self.process = place.start(
-            "--mode", "rpc", *arguments, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL
-        )
+        self.process = place.start("--mode", "rpc", *arguments, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL)
         self.seen: list[Json] = []
         self._ids = itertools.count(1)
         self._records: queue.Queue[Json | None] = queue.Queue()
@@ -66,8 +65,16 @@ class Rpc:
                 return record
 
     @property
+    def kinds(self) -> list[str]:
+        return [record["type"] for record in self.seen]
+
+    @property
     def notices(self) -> list[str]:
         return [record["message"] for record in self.seen if record.get("method") == "notify"]
+
+    @property
+    def statuses(self) -> list[str]:
+        return [record.get("statusText", "") for record in self.seen if record.get("method") == "setStatus"]
 
     def end(self) -> int:
         assert self.process.stdin
@@ -110,9 +117,10 @@ class Tui:
         )
         os.close(inner)
         self._output = bytearray()
-        self._closed = False
-        threading.Thread(target=self._read, daemon=True).start()
-        self.wait_for("fake-1")  # the footer: from here on text is taken
+        self._closed = threading.Event()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self.wait_for("fake-1")  # the footer
 
     @property
     def screen(self) -> str:
@@ -124,7 +132,10 @@ class Tui:
 
     def prompt(self, message: str) -> None:
         """Type a message and wait until its answer is in the session file."""
-        self.submit(message)
+        self.type(message)
+        self.wait_for(message[-60:])
+        while not self.place.model.was_asked(message, seconds=0.5):
+            self.type("\r")  # while pi 1.6 is still starting it refuses the first
         self.place.wait_for_turn(f"echo: {message}")
 
     def submit(self, message: str) -> None:
@@ -141,21 +152,19 @@ class Tui:
 
     def hang_up(self) -> None:
         """Close the terminal's other end, as a terminal window that is closed does."""
-        self._closed = True
-        os.close(self.terminal)
+        if not self._closed.is_set():
+            self._closed.set()
+            self._reader.join()  # a read under way would keep the terminal open
+            os.close(self.terminal)
 
     def wait(self, seconds: float = 60.0) -> int:
         return self.process.wait(seconds)
 
     def _read(self) -> None:
-        while True:
-            try:
-                data = os.read(self.terminal, 65536)
-            except OSError:
-                return
-            if not data:
-                return
-            self._output += data
+        with contextlib.suppress(OSError):  # the other end is gone
+            while not self._closed.is_set():
+                if select.select([self.terminal], [], [], 0.05)[0]:
+                    self._output += os.read(self.terminal, 65536)
 
 
 @contextlib.contextmanager
@@ -178,8 +187,7 @@ def tui(place: Place, *arguments: str) -> Iterator[Tui]:
         yield session
     finally:
         _stop(session.process)
-        if not session._closed:
-            session.hang_up()
+        session.hang_up()
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:

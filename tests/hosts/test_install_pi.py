@@ -145,9 +145,7 @@ def test_uninstall_gives_the_file_back_byte_for_byte(
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_installing_twice_leaves_one_entry(
-    pi: Pi, environ: dict[str, str], file: Path, start: bytes | None
-) -> None:
+def test_installing_twice_leaves_one_entry(pi: Pi, environ: dict[str, str], file: Path, start: bytes | None) -> None:
     put(file, start)
     pi.install(environ).apply()
     once = content(file)
@@ -179,9 +177,7 @@ def test_a_newer_version_takes_the_place_of_an_older_one(
 
 
 @pytest.mark.parametrize("start", STARTS)
-def test_pi_may_rewrite_the_file_in_between(
-    pi: Pi, environ: dict[str, str], file: Path, start: bytes | None
-) -> None:
+def test_pi_may_rewrite_the_file_in_between(pi: Pi, environ: dict[str, str], file: Path, start: bytes | None) -> None:
     """pi writes the whole file anew, without comments, whenever one of its settings changes."""
     put(file, start)
     pi.install(environ).apply()
@@ -198,9 +194,7 @@ def test_pi_may_rewrite_the_file_in_between(
     assert left == {key: value for key, value in installed.items() if key != "packages"}
 
 
-def test_a_file_that_we_made_goes_when_there_is_nothing_else_in_it(
-    pi: Pi, environ: dict[str, str], file: Path
-) -> None:
+def test_a_file_that_we_made_goes_when_there_is_nothing_else_in_it(pi: Pi, environ: dict[str, str], file: Path) -> None:
     pi.install(environ).apply()
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
 
@@ -209,9 +203,7 @@ def test_a_file_that_we_made_goes_when_there_is_nothing_else_in_it(
     assert not file.exists()
 
 
-def test_a_file_that_we_made_stays_when_something_was_added(
-    pi: Pi, environ: dict[str, str], file: Path
-) -> None:
+def test_a_file_that_we_made_stays_when_something_was_added(pi: Pi, environ: dict[str, str], file: Path) -> None:
     pi.install(environ).apply()
     file.write_bytes(file.read_bytes().replace(b"  ]\n", b'  ],\n  "theme": "dark"\n'))
 
@@ -318,9 +310,7 @@ def test_what_cannot_be_edited_is_refused_with_the_text_to_paste(
     assert not state.exists()
 
 
-def test_uninstall_says_what_to_take_out_of_a_file_it_cannot_edit(
-    pi: Pi, environ: dict[str, str], file: Path
-) -> None:
+def test_uninstall_says_what_to_take_out_of_a_file_it_cannot_edit(pi: Pi, environ: dict[str, str], file: Path) -> None:
     pi.install(environ).apply()
     file.write_bytes(broken := file.read_bytes().replace(b"]", b""))
 
@@ -425,9 +415,7 @@ def test_a_link_stays_a_link_and_its_target_is_edited(
 
 @posix
 @pytest.mark.parametrize("target", ["nowhere.json", "settings.json"])
-def test_a_link_that_leads_nowhere_is_refused(
-    pi: Pi, environ: dict[str, str], file: Path, target: str
-) -> None:
+def test_a_link_that_leads_nowhere_is_refused(pi: Pi, environ: dict[str, str], file: Path, target: str) -> None:
     file.symlink_to(target)
 
     with pytest.raises(InstallError, match="add to"):
@@ -448,17 +436,13 @@ def test_the_mode_of_the_file_stays(pi: Pi, environ: dict[str, str], file: Path,
 
 
 @posix
-def test_our_memory_of_the_settings_is_for_the_users_eyes_only(
-    pi: Pi, environ: dict[str, str], state: Path
-) -> None:
+def test_our_memory_of_the_settings_is_for_the_users_eyes_only(pi: Pi, environ: dict[str, str], state: Path) -> None:
     pi.install(environ).apply()
 
     assert stat.S_IMODE(state.stat().st_mode) == 0o600
 
 
-def test_a_file_that_changes_after_the_plan_is_left_alone(
-    pi: Pi, environ: dict[str, str], file: Path
-) -> None:
+def test_a_file_that_changes_after_the_plan_is_left_alone(pi: Pi, environ: dict[str, str], file: Path) -> None:
     file.write_bytes(b"{}")
     plan = pi.install(environ)
     file.write_bytes(b'{"theme": "dark"}')
@@ -543,9 +527,7 @@ def test_a_lock_that_was_left_behind_does_not_stop_us(pi: Pi, environ: dict[str,
 # ----------------------------------------------------------------------------------------- what is said
 
 
-def test_a_plan_changes_nothing_until_it_is_applied(
-    pi: Pi, environ: dict[str, str], file: Path, state: Path
-) -> None:
+def test_a_plan_changes_nothing_until_it_is_applied(pi: Pi, environ: dict[str, str], file: Path, state: Path) -> None:
     file.write_bytes(b'{\n  "theme": "dark"\n}')
 
     diff = pi.install(environ).diff()

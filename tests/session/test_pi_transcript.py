@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 import os
 import tracemalloc
@@ -139,6 +140,18 @@ def test_a_second_root_starts_another_conversation(session: Session, path: Path)
     assert words(path) == ["after"]
 
 
+def test_damage_before_the_root_brings_no_other_conversation_in(session: Session, path: Path) -> None:
+    session.user("before")
+    session.user("damaged")
+    session.leaf = None
+    session.user("after")
+    lines = session.lines()
+    lines[2] = b"{"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+
+    assert words(path) == ["after"]
+
+
 def test_the_summary_of_a_branch_that_was_left_is_kept(session: Session, path: Path) -> None:
     root = session.user("the beginning")
     left = session.user("a way not taken")
@@ -167,14 +180,17 @@ def test_before_a_compaction_only_what_it_kept_is_told(session: Session, path: P
     assert not found.complete
 
 
-def test_a_compaction_that_keeps_nothing_ends_the_tale(session: Session, path: Path) -> None:
-    session.user("summarised away")
-    session.add("compaction", summary="All of it.", firstKeptEntryId=f"{len(session.entries):08x}")
+@pytest.mark.parametrize("kept", ["00000002", None])
+def test_a_compaction_that_keeps_nothing_ends_the_tale(
+    session: Session, path: Path, kept: str | None
+) -> None:
+    session.agent("summarised away")
+    session.add("compaction", summary="All of it.", firstKeptEntryId=kept)
     session.write(path)
 
     found = tail(path)
 
-    assert (found.messages, found.summary) == ((), "All of it.")
+    assert (found.messages, found.summary, found.complete) == ((), "All of it.", False)
 
 
 def test_only_the_newest_compaction_counts(session: Session, path: Path) -> None:
@@ -463,13 +479,44 @@ def test_a_huge_line_is_passed_over_and_not_held(path: Path) -> None:
     assert peak < 4_000_000
 
 
-def test_a_line_without_end_does_not_cost_more_than_the_limit(path: Path) -> None:
+class CountingFile(io.BufferedReader):
+    """Knows how many bytes were read from it."""
+
+    count = 0
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        data = super().read(size)
+        self.count += len(data)
+        return data
+
+
+def test_a_line_without_end_costs_no_more_than_a_few_limits(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with conversation(1).write(path).open("ab") as file:
-        file.truncate(2_000_000_000)  # a hole, read as NUL bytes
+        file.truncate(100_000_000)  # a hole, read as NUL bytes
+    reader = CountingFile(io.FileIO(path))
+    monkeypatch.setattr(Path, "open", lambda *_: reader)
 
-    found = tail(path, limit_bytes=100_000)
+    found = tail(path, limit_bytes=1_000_000)
 
-    assert (found.messages, found.complete) == ((), False)
+    assert (found.messages, found.damaged, found.complete) == ((), 0, False)
+    assert reader.count < 9_000_000
+
+
+def test_the_work_in_huge_lines_counts(session: Session, path: Path) -> None:
+    note(session)
+    session.agent("", ("c1", "edit", {"path": "a.py"}), ("c2", "edit", {"path": "b.py"}))
+    session.result("c1", "x" * 2_000_000)
+    session.result("c2", "x" * 2_000_000, failed=True)
+    session.write(path)
+    assert tail(path).files == ("a.py",)
+
+    session.user("again")
+    note(session)
+    session.agent("", ("c3", "write", {"path": "a", "content": "z" * 2_000_000}))
+    session.write(path)
+    assert not tail(path).saved
 
 
 def test_the_words_before_a_huge_image_are_told(session: Session, path: Path) -> None:
@@ -554,6 +601,21 @@ def test_damage_beside_the_branch_brings_no_other_branch_in(session: Session, pa
     assert words(path) == ["root", "taken"]
 
 
+def test_damage_bridged_is_forgotten(session: Session, path: Path) -> None:
+    root = session.user("root")
+    kept = session.user("kept")
+    session.leaf = root
+    session.user("left")
+    session.user("damaged")
+    session.leaf = kept
+    session.user("taken")
+    lines = session.lines()
+    lines[4] = b"{"
+    path.write_bytes(b"\n".join(lines) + b"\n")
+
+    assert words(path, since=len(lines[0] + lines[1]) + 2) == ["kept", "taken"]
+
+
 def test_an_entry_glued_to_half_a_line_is_found(path: Path) -> None:
     session = conversation(2)
     lines = session.lines()
@@ -567,6 +629,19 @@ def test_an_entry_glued_to_half_a_line_is_found(path: Path) -> None:
     assert [message.text for message in found.messages] == ["question 0", "question 1", "answer 1"]
     assert found.damaged == 1
     assert count(path, 0) == Count(2, 1, path.stat().st_size)
+
+
+def test_raw_control_characters_are_no_damage(session: Session, path: Path) -> None:
+    session.user("one@two")
+    path.write_bytes(session.write(path).read_bytes().replace(b"@", b"\0\x1b"))
+
+    assert words(path) == ["onetwo"]
+
+
+def test_a_bom_before_half_a_header_is_no_other_kind_of_file(session: Session, path: Path) -> None:
+    path.write_bytes(b"\xef\xbb\xbf" + session.lines()[0][:40])
+
+    assert tail(path).messages == ()
 
 
 def test_a_bom_blank_lines_and_crlf_are_no_damage(path: Path) -> None:
@@ -681,6 +756,9 @@ def test_an_empty_file_and_a_bare_header_are_empty_sessions(session: Session, pa
 
     session.write(path)
     assert tail(path).messages == ()
+
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert tail(path).damaged == 0
 
 
 # ---------------------------------------------------------------- recorded sessions, where they are at hand

@@ -350,7 +350,7 @@ def test_an_item_in_other_words_or_said_to_be_done_is_not_lost(answer: str) -> N
         ("- config_a.py: rename\n- config_b.py: rename", "- rename in config_a.py", ["config_b.py: rename"]),
         ("- [x] finished\n- ~~struck out~~\n\n## Done\n- gone", "- anything", []),
         ("Next steps:\n- ship it", "- ship it", []),
-        ("- migrate billing to the queue", "- billing\n  - migrate, queue", []),
+        ("- migrate billing service to the queue", "- billing service\n  - migrate, queue", []),
         ("- parser: quotes\n- lexer: numbers", "- parser\n- quotes\n- lexer: numbers", ["parser: quotes"]),
         ("- ???\n- ship", "- ship", []),
         ("- a", "- b", ["a"]),

@@ -20,6 +20,4 @@ def host(name: str) -> Host:
     for one in HOSTS:
         if one.name == name:
             return one
-    raise InstallError(
-        f"cannot install into {name}: it is not known; known are {', '.join(h.name for h in HOSTS)}"
-    )
+    raise InstallError(f"cannot install into {name}: it is not known; known are {', '.join(h.name for h in HOSTS)}")

@@ -53,9 +53,7 @@ class Pi:
             notes = list(_notes(settings))
             after, record = settings.data, memory.records.get(str(path))
             if source := _loaded_already(settings):
-                notes.append(
-                    f"pi loads carryover from {source} already; to change that, `pi remove` it first"
-                )
+                notes.append(f"pi loads carryover from {source} already; to change that, `pi remove` it first")
             else:
                 after, record = _with_entry(settings, entry, record)
             edit = settings.change(after, by_hand)

@@ -2,9 +2,9 @@
 
 A request is a line ``{"id": N, "do": VERB, …}``; its reply is ``{"id": N, "ok": true, …}`` or
 ``{"id": N, "ok": false, "error": sentence}``. Unasked, ``{"event": "notice", "level": …, "text": …}`` and
-``{"event": "status", "text": …}`` may be sent. One loop does the work, in the order of the requests. One
-thread reads them, one watches the note's file, and one gets a summary when the settings name somebody else for
-it than pi's own model.
+``{"event": "status", "text": …}`` may be sent. One loop does the work, in the order of the requests.
+One thread reads them, one watches the note's file, and one gets a summary when the settings name somebody
+else for it than pi's own model.
 
 The end of standard input means that pi is gone, however it went: the session is then finished from what is on
 disk, and this process ends within ``PATIENCE`` seconds, whatever hangs.
@@ -21,16 +21,15 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
+from typing import Any, NoReturn, cast, get_args
 
+from carryover.completion import Answer, Prompt, Stop, available, complete
 from carryover.errors import CarryoverError, ProjectError
-from carryover.hosts.pi.lines import BadRequestError, Fields, Output, Request, lines, parse
+from carryover.hosts.pi.lines import BadRequest, Fields, Output, Request, lines, parse
 from carryover.hosts.pi.watch import Watch, add_environment
 from carryover.project import find
 from carryover.session.lifecycle import Ask, Carryover, Mode, Notice, Outcome, Session
-
-if TYPE_CHECKING:
-    from carryover.completion import Answer
+from carryover.settings import load
 
 PATIENCE = 3.0  # seconds
 
@@ -65,7 +64,7 @@ class Bridge:
         """Do what a line asks for, and reply. What is no request is passed over: nobody waits for a reply."""
         try:
             request = parse(line)
-        except BadRequestError as error:
+        except BadRequest as error:
             print(f"passed over {len(line)} bytes: {error}", file=sys.stderr)
             return
         if request.verb == "run":
@@ -87,7 +86,7 @@ class Bridge:
     def _guarded(self, what: str, act: Callable[[], Reply | None]) -> Reply:
         try:
             return {"ok": True, **(act() or {})}
-        except (CarryoverError, BadRequestError) as error:
+        except (CarryoverError, BadRequest) as error:
             return {"ok": False, "error": str(error)}
         except Exception as error:  # noqa: BLE001 - the border to the host: a fault of ours ends as a sentence in pi
             _log(error)
@@ -126,11 +125,9 @@ class Bridge:
         return {"items": [{"value": c.value, "label": c.label, "description": c.description} for c in found]}
 
     def _answer(self, fields: Fields) -> Reply:
-        from carryover.completion import Answer, Stop
-
         stop = fields.get("stop", str)
         if stop not in get_args(Stop):
-            raise BadRequestError(f"`stop` is {stop[:40]!r}, which no completion ends with.")
+            raise BadRequest(f"`stop` is {stop[:40]!r}, which no completion ends with.")
         answer = Answer(text=fields.get("text", str), stop=cast(Stop, stop), error=fields.maybe("error", str))
         return self._accept(fields.get("ask", str), answer)
 
@@ -149,10 +146,7 @@ class Bridge:
         threading.Thread(target=self._summarise, args=(request.id, ask), daemon=True).start()
 
     def _summarise(self, request: int, ask: Ask) -> None:
-        from carryover.completion import Prompt, complete
-        from carryover.settings import load
-
-        add_environment()
+        add_environment()  # an SDK may be there
         prompt = Prompt(system=ask.system, text=ask.prompt, max_tokens=ask.max_tokens, seconds=ask.seconds)
         answer = complete(prompt, load(None, os.environ), os.environ)
         self._inbox.put(partial(self._summarised, request, ask, answer))
@@ -196,12 +190,12 @@ class Bridge:
 
 def _mode(name: str) -> Mode:
     if name not in get_args(Mode):
-        raise BadRequestError(f"`mode` is {name[:40]!r}, which pi has none of.")
+        raise BadRequest(f"`mode` is {name[:40]!r}, which pi has none of.")
     return cast(Mode, name)
 
 
 def _missing(name: str) -> NoReturn:
-    raise BadRequestError(f"`{name}` is missing.")
+    raise BadRequest(f"`{name}` is missing.")
 
 
 def _notice(notice: Notice) -> Reply:
@@ -209,9 +203,6 @@ def _notice(notice: Notice) -> Reply:
 
 
 def _ask(ask: Ask) -> Reply:
-    from carryover.completion import available
-    from carryover.settings import load
-
     return {
         "id": ask.id,
         "runner": "child" if available(load(None, os.environ)) else "host",

@@ -15,7 +15,7 @@ LONGEST = 32 * 1024 * 1024  # bytes of one line; a longer one is dropped unread
 T = TypeVar("T")
 
 
-class BadRequestError(Exception):
+class BadRequest(Exception):
     """What came is not a request; the text says why."""
 
 
@@ -33,10 +33,10 @@ class Fields:
         self._members = members
 
     def get(self, name: str, kind: type[T]) -> T:
-        """The member `name`. BadRequestError when it is missing or of another type."""
+        """The member `name`. BadRequest when it is missing or of another type."""
         value = self._members.get(name)
         if not isinstance(value, kind) or (isinstance(value, bool) and kind is int):
-            raise BadRequestError(f"`{name}` must be of type {kind.__name__}, not {type(value).__name__}.")
+            raise BadRequest(f"`{name}` must be of type {kind.__name__}, not {type(value).__name__}.")
         return value
 
     def maybe(self, name: str, kind: type[T]) -> T | None:
@@ -81,12 +81,12 @@ def lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def parse(line: bytes) -> Request:
-    """The request a line holds. BadRequestError when it holds none that could be answered."""
+    """The request a line holds. BadRequest when it holds none that could be answered."""
     try:
         members = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadRequestError(f"not JSON: {type(error).__name__}") from None
+        raise BadRequest(f"not JSON: {type(error).__name__}") from None
     if not isinstance(members, dict):
-        raise BadRequestError("not an object")
+        raise BadRequest("not an object")
     fields = Fields(members)
     return Request(fields.get("id", int), fields.get("do", str), fields)

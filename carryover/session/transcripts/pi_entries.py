@@ -81,7 +81,7 @@ def salvage(line: Line) -> Entry | None:
     """
     text = _text(line.head)
     beginnings = list(_BEGINNING.finditer(text, 1))
-    return _entry(text[beginnings[-1].start() :]) if beginnings and not line.tail else None
+    return _entry(text[beginnings[-1].start() :]) if beginnings else None
 
 
 def looks_like_session(file: BinaryIO) -> bool:

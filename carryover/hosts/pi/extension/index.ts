@@ -4,16 +4,30 @@
 // pi awaits handlers without a limit and ends on errors nobody catches: every wait below has a deadline, every handler
 // answers something. Nothing is kept in module variables: one version evaluates this file for every session, the
 // other does not.
-import { readFileSync, realpathSync } from "node:fs"
-import { dirname, join } from "node:path"
 import { answer, SKIPPED, whenAborted } from "./ask.ts"
 import { Child, type Ask, type Failure, type Notice, type Reply } from "./child.ts"
 import * as fallback from "./fallback.ts"
 import type { Api, Completable, Context, Events, Level, Message, Mode } from "./host.ts"
 
 /** Milliseconds an answer is waited for. Only the first four are ever in a user's way. */
-const DEADLINE = { prompt: 300, firstPrompt: 1500, complete: 300, compaction: 1500, save: 15_000, command: 15_000, end: 4_000, later: 30_000 }
+const DEADLINE = {
+  prompt: 300,
+  firstPrompt: 1_500, // Python may still be starting
+  complete: 300,
+  compaction: 1_500,
+  save: 15_000,
+  command: 15_000,
+  end: 4_000,
+  later: 30_000,
+}
 const RESTARTS = 2 // of a child that died in the middle of a session
+
+const COMMANDS: [name: string, english: string, chinese: string][] = [
+  ["show", "what the next session will know", "下次会话会知道什么"],
+  ["save", "sum up this session now", "立即整理本次会话"],
+  ["clear", "clear the note", "清空笔记"],
+  ["restore", "go back to an earlier note", "恢复较早的笔记"],
+]
 
 export default function carryover(pi: Api): void {
   if (process.env.CARRYOVER_NESTED === "1") return // the pi of somebody's summary
@@ -47,6 +61,8 @@ class Session {
   private block: string | undefined
   /** Stands in for it while there is no answer. */
   private spare: string | undefined
+  /** News that came too late for the prompt it was for. */
+  private missed: string | undefined
 
   constructor(pi: Api) {
     this.pi = pi
@@ -59,6 +75,7 @@ class Session {
     this.about = describe(reason, ctx)
     markProcess(this.about.mode)
     watchSignals()
+    if (reason === "reload") shared().told.clear()
     if (!this.about.nested) this.registerTool()
     this.open(Child.obtain())
   }
@@ -67,13 +84,17 @@ class Session {
     if (!this.child || this.over) return undefined
     this.lastWords = event.prompt ?? ""
     const deadline = this.child.talking ? DEADLINE.prompt : DEADLINE.firstPrompt
-    const reply = await this.request("prompt", { text: this.lastWords }, deadline)
+    const news = this.missed
+    this.missed = undefined
+    const late = ({ message }: Reply) => void (this.missed = message ?? undefined)
+    const reply = await this.request("prompt", { text: this.lastWords }, deadline, late)
     if (reply.ok) this.block ??= reply.system
     else if (this.block === undefined) this.spare ??= this.standIn(ctx)
     const block = this.block ?? this.spare
+    const message = reply.message ?? news
     return {
       ...(block && { systemPrompt: `${event.systemPrompt}\n\n${block}` }),
-      ...(reply.message && { message: { customType: "carryover", content: reply.message, display: false } }),
+      ...(message && { message: { customType: "carryover", content: message, display: false } }),
     }
   }
 
@@ -95,7 +116,9 @@ class Session {
     const leaf = ctx.sessionManager.getLeafId()
     if (leaf === this.lastLeaf) return
     this.lastLeaf = leaf
-    void this.request("settled", { file: sessionFile(ctx) }, DEADLINE.later).then((reply) => this.background(reply, ctx))
+    void this.request("settled", { file: sessionFile(ctx) }, DEADLINE.later).then((reply) =>
+      this.background(reply, ctx),
+    )
   }
 
   async compacting(): Promise<void> {
@@ -115,14 +138,15 @@ class Session {
     if (!reply.ok) return say(ctx, { level: "error", text: this.explain(reply) })
     if (reply.text) say(ctx, { level: reply.level ?? "info", text: reply.text })
     sayAll(ctx, reply.notices)
-    if (reply.ask) await this.summarise(reply.ask, ctx, (line) => say(ctx, { level: "info", text: line }))
+    if (reply.ask) await this.summariseVisibly(reply.ask, ctx, (notice) => say(ctx, notice))
   }
 
   async complete(prefix: string): Promise<Completable[] | null> {
-    const [, name = "", start = prefix] = /^(\S+)\s+(.*)$/.exec(prefix) ?? []
-    const reply = await this.request("complete", { name, prefix: start }, DEADLINE.complete)
-    const items = reply.items ?? []
-    return items.length ? items.map((item) => ({ ...item, value: name ? `${name} ${item.value}` : item.value })) : null
+    const [, name, start] = /^(\S+)\s+(.*)$/.exec(prefix) ?? []
+    const items = name === undefined ? commandsLike(prefix) : await this.completeArgument(name, start ?? "")
+    // What is typed out already is not offered: Return would take the offer instead of sending the line.
+    const open = items.filter(({ value }) => value !== prefix)
+    return open.length ? open : null
   }
 
   /** Everything told before is answered before this is: the child works in order. */
@@ -134,10 +158,8 @@ class Session {
     const tell = (notice: Notice) => (stopped ? print(notice.text) : say(ctx, notice))
     const reply = await child.request("end", { reason }, DEADLINE.end)
     reply.notices?.forEach(tell)
-    if (reply.ask && ctx.hasUI) {
-      await this.summarise(reply.ask, ctx, (line) => tell({ level: "info", text: line }), tell)
-    }
-    if (reply.farewell) tell({ level: "info", text: reply.farewell })
+    if (reply.ask && ctx.hasUI) await this.summariseVisibly(reply.ask, ctx, tell)
+    else if (reply.farewell) tell({ level: "info", text: reply.farewell })
     if (reason === "quit") child.close()
   }
 
@@ -155,24 +177,37 @@ class Session {
     void child.request("start", this.about ?? {}, DEADLINE.later).then((reply) => {
       if (this.over || !reply.ok || !this.ctx) return
       this.status(reply.status)
-      sayAll(this.ctx, reply.notices)
       this.background(reply, this.ctx)
     })
   }
 
-  /** A child that died is started again and told of this session; one that cannot be started is not. */
-  private request(verb: string, fields: object, deadline: number): Promise<Reply> {
-    if (this.child?.failure === "broken" && this.restarts < RESTARTS && !this.over) {
+  private async request(verb: string, fields: object, deadline: number, late?: (reply: Reply) => void): Promise<Reply> {
+    if (this.canRestart) {
       this.restarts += 1
       this.open(Child.obtain())
     }
-    return this.child?.request(verb, fields, deadline) ?? Promise.resolve({ ok: false, error: "no session has started" })
+    if (!this.child) return { ok: false, error: "no session has started" }
+    const reply = await this.child.request(verb, fields, deadline, late)
+    if (reply.status) this.status(reply.status)
+    return reply
+  }
+
+  /** A child that died in the middle is started again and told of this session; one that never spoke is not. */
+  private get canRestart(): boolean {
+    return this.child?.failure !== undefined && this.child.talking && this.restarts < RESTARTS && !this.over
   }
 
   private failed(failure: Failure): void {
-    if (this.over || !this.ctx || (failure === "broken" && this.restarts < RESTARTS)) return
+    if (this.over || !this.ctx || this.canRestart) return
+    this.status(fallback.status())
+    if (shared().told.has(failure)) return
+    shared().told.add(failure)
     say(this.ctx, { level: "warning", text: fallback.notice(failure, this.lastWords) })
-    this.status("carryover: !")
+  }
+
+  private async completeArgument(name: string, prefix: string): Promise<Completable[]> {
+    const reply = await this.request("complete", { name, prefix }, DEADLINE.complete)
+    return (reply.items ?? []).map((item) => ({ ...item, value: `${name} ${item.value}` }))
   }
 
   private standIn(ctx: Context): string {
@@ -181,7 +216,8 @@ class Session {
   }
 
   private explain(reply: Reply): string {
-    return this.child?.failure ? fallback.refusal(this.child.failure) : (reply.error ?? "carryover failed without a reason.")
+    const failure = this.child?.failure
+    return failure ? fallback.refusal(failure) : (reply.error ?? "carryover failed without a reason.")
   }
 
   private registerTool(): void {
@@ -193,7 +229,7 @@ class Session {
         "decisions with their reasons, what was tried and failed. Leave finished work out.",
       promptSnippet: "Save unfinished work, decisions and next steps for the next session",
       promptGuidelines: [
-        "Call save_carryover with the complete new note at milestones, when plans or next steps change, and before the work ends.",
+        "Call save_carryover with the complete new note at milestones, when next steps change, and before work ends.",
       ],
       parameters: {
         type: "object",
@@ -211,31 +247,38 @@ class Session {
   private background(reply: Reply, ctx: Context): void {
     if (this.over) return
     sayAll(ctx, reply.notices)
-    if (reply.ask && ctx.hasUI) void this.summarise(reply.ask, ctx, () => {})
+    if (!reply.ask || !ctx.hasUI) return
+    void this.summarise(reply.ask, ctx, this.skip.signal).then((notices) => {
+      if (!this.over) sayAll(ctx, notices)
+    })
   }
 
-  /** Get the summary the child asked for, and give it back; the user can stop it, and `announce` says so. */
-  private async summarise(ask: Ask, ctx: Context, announce: (line: string) => void, tell = (notice: Notice) => say(ctx, notice)): Promise<void> {
+  /** The user waits for it, and can stop it. */
+  private async summariseVisibly(ask: Ask, ctx: Context, tell: (notice: Notice) => void): Promise<void> {
     const skip = new AbortController()
     const release = onSkip(ctx, () => skip.abort())
-    announce(ask.line)
+    tell({ level: "info", text: ask.line })
     try {
-      const reply = await this.getSummary(ask, ctx, AbortSignal.any([skip.signal, signals().ended.signal]))
-      reply.notices?.forEach(tell)
+      const notices = await this.summarise(ask, ctx, AbortSignal.any([skip.signal, shared().ended.signal]))
+      notices.forEach(tell)
     } finally {
       release()
     }
   }
 
-  private async getSummary(ask: Ask, ctx: Context, skip: AbortSignal): Promise<Reply> {
-    const child = this.child as Child
-    if (ask.runner === "child") {
+  /** Get the summary that the child asks for and hand it in, or that there is none. */
+  private async summarise(ask: Ask, ctx: Context, skip: AbortSignal): Promise<Notice[]> {
+    const { child } = this
+    if (!child) return []
+    let given = SKIPPED
+    if (ask.runner === "host") given = await answer(ask, ctx, skip)
+    else {
       const run = child.request("run", { ask: ask.id }, ask.seconds * 1000 + DEADLINE.end)
       const reply = await Promise.race([run, whenAborted(skip)])
-      if (reply) return reply
+      if (reply) return reply.notices ?? []
     }
-    const given = ask.runner === "child" ? SKIPPED : await answer(ask, ctx, skip)
-    return child.request("answer", { ask: ask.id, ...given }, DEADLINE.end)
+    const reply = await child.request("answer", { ask: ask.id, ...given }, DEADLINE.end)
+    return reply.notices ?? []
   }
 
   private status(text: string | undefined): void {
@@ -254,8 +297,6 @@ function describe(reason: string, ctx: Context) {
     mode,
     cwd: ctx.cwd,
     session: { id: ctx.sessionManager.getSessionId(), file: sessionFile(ctx), messages: messages.length },
-    host: "pi",
-    hostVersion: hostVersion(),
     trusted: trusted(ctx),
     nested: isNested(mode),
     pid: process.pid,
@@ -281,26 +322,6 @@ function trusted(ctx: Context): boolean | null {
   }
 }
 
-function hostVersion(): string {
-  try {
-    for (let folder = dirname(realpathSync(process.argv[1] ?? "")); ; folder = dirname(folder)) {
-      const found = packageAt(folder)
-      if (found?.name?.endsWith("/pi-coding-agent")) return found.version ?? ""
-      if (folder === dirname(folder)) return ""
-    }
-  } catch {
-    return ""
-  }
-}
-
-function packageAt(folder: string): { name?: string; version?: string } | undefined {
-  try {
-    return JSON.parse(readFileSync(join(folder, "package.json"), "utf8"))
-  } catch {
-    return undefined
-  }
-}
-
 /** A pi that another agent started: by the mark of pi-subagents, or below a pi of ours that still lives. */
 function isNested(mode: Mode): boolean {
   if (process.env.PI_SUBAGENT_CHILD === "1") return true
@@ -322,11 +343,19 @@ function markProcess(mode: Mode): void {
   if (!isNested(mode)) process.env.CARRYOVER_PI = String(process.pid)
 }
 
-/** Whether this pi was told to end by a signal: then nobody waits for a summary. */
-function signals(): { ended: AbortController; watched: boolean } {
-  const key = Symbol.for("carryover.signals")
-  const shared = globalThis as { [key]?: { ended: AbortController; watched: boolean } }
-  return (shared[key] ??= { ended: new AbortController(), watched: false })
+interface Shared {
+  /** Aborted when a signal told this pi to end: then nobody waits for a summary. */
+  ended: AbortController
+  watched: boolean
+  /** What the user was told already. */
+  told: Set<Failure>
+}
+
+/** What all sessions of this pi have in common. */
+function shared(): Shared {
+  const key = Symbol.for("carryover.shared")
+  const place = globalThis as { [key]?: Shared }
+  return (place[key] ??= { ended: new AbortController(), watched: false, told: new Set() })
 }
 
 /**
@@ -334,7 +363,7 @@ function signals(): { ended: AbortController; watched: boolean } {
  * itself, or the signal would no longer end it.
  */
 function watchSignals(): void {
-  const state = signals()
+  const state = shared()
   if (state.watched) return
   state.watched = true
   for (const signal of ["SIGTERM", "SIGHUP"] as const) {
@@ -357,6 +386,14 @@ function onSkip(ctx: Context, skip: () => void): () => void {
     process.off("SIGINT", skip)
     quietly(() => release?.())
   }
+}
+
+function commandsLike(prefix: string): Completable[] {
+  const chinese = fallback.speaksChinese()
+  const like = COMMANDS.filter(([name]) => name.startsWith(prefix))
+  return like.map(([name, inEnglish, inChinese]) => {
+    return { value: name, label: name, description: chinese ? inChinese : inEnglish }
+  })
 }
 
 function sayAll(ctx: Context, notices: Notice[] = []): void {
