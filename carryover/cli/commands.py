@@ -20,6 +20,8 @@ MODULES = {
     "history": "past",
     "log": "past",
     "doctor": "doctor",
+    "install": "install",
+    "uninstall": "install",
     "demo": "demo",
     "completion": "shell",
 }

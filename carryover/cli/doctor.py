@@ -15,10 +15,11 @@ from carryover import __version__
 from carryover.cli import REFUSED
 from carryover.cli.here import Here, find_here, show_json, with_json, with_project
 from carryover.completion import available
-from carryover.errors import StoreError
+from carryover.errors import InstallError, StoreError
+from carryover.hosts.install import HOSTS
 from carryover.messages import say
 from carryover.process import lives
-from carryover.settings import cache_dir
+from carryover.settings import agent_dir, cache_dir
 from carryover.store.checkpoints import Checkpoints
 from carryover.store.views import Kind
 
@@ -147,6 +148,24 @@ def _summaries(place: Here) -> Iterator[Finding]:
         yield _finding(place, "note", "summary.off")
 
 
+def _hosts(place: Here) -> Iterator[Finding]:
+    """Whether the hosts of this machine know us. One that is not here is no degraded mode."""
+    if not (folder := agent_dir(place.environ)) or not folder.is_dir():
+        return
+    for host in HOSTS:
+        try:
+            plan = host.install(place.environ)
+        except InstallError as error:
+            yield Finding("note", str(error))
+            continue
+        for note in plan.notes:
+            yield Finding("note", note)
+        if any(not change.private for change in plan.changes):
+            yield _finding(place, "note", "unregistered", host=host.name)
+        else:
+            yield _finding(place, "ok", "registered", host=host.name)
+
+
 def _finding(place: Here, level: str, key: str, /, **values: object) -> Finding:
     """A finding whose words stand in the messages: what it is, and, unless all is well, what mends it."""
     mend = "" if level == "ok" else say(f"doctor.{key}.mend", place.language)
@@ -154,4 +173,4 @@ def _finding(place: Here, level: str, key: str, /, **values: object) -> Finding:
 
 
 #: In this order.
-CHECKS = (_program, _project, _settings, _log, _writing, _view, _signing, _sessions, _summaries)
+CHECKS = (_program, _project, _settings, _log, _writing, _view, _signing, _sessions, _summaries, _hosts)
