@@ -116,7 +116,7 @@ def test_a_process_killed_at_any_call_of_a_save_loses_nothing_acknowledged(
         with subtests.test(at=at):
             _check(root, before, acknowledged)
 
-    assert at > 15
+    assert at > 12
     rotated = (root / ".pi" / "carryover.0001.log").exists()
     assert rotated == (earlier == 2)
 
