@@ -20,7 +20,7 @@ from pathlib import Path
 from carryover import project as projects
 from carryover import settings as configuration
 from carryover.completion import Answer
-from carryover.errors import CarryoverError, ProjectError, StoreError, TranscriptError
+from carryover.errors import CarryoverError, ProjectError, StoreError, StoreUnavailable, TranscriptError
 from carryover.messages import locale_language, say
 from carryover.session import commands, notes, recovery, saver
 from carryover.session.asking import Asking
@@ -53,6 +53,8 @@ class Carryover:
         self._run: Run | None = None
         self._asking = Asking()
         self._said: set[str] = set()
+        #: Why the store cannot be used, as it was said; empty while it can.
+        self._broken = ""
 
     # ------------------------------------------------------------ start
 
@@ -222,6 +224,8 @@ class Carryover:
             run.keep(self.language)
         except _FAILURES as error:
             return self._cannot(error)
+        self._said.discard(self._broken)  # all is well again: should it end, that is worth another word
+        self._broken = ""
         return []
 
     def _save(self, run: Run, checkpoint: Checkpoint, *, ask: bool) -> Outcome:
@@ -327,8 +331,11 @@ class Carryover:
         return fresh
 
     def _cannot(self, error: Exception) -> list[Notice]:
-        """What went wrong, the first time that it does."""
-        if not self._once(str(error)):
+        """What went wrong, the first time that it does. A disk that fails in many ways is said to fail once."""
+        text, disk = str(error), isinstance(error, (OSError, StoreUnavailable))
+        if (disk and self._broken) or not self._once(text):
             return []
-        reason = str(error).removeprefix("not saved: ")
+        if disk:
+            self._broken = text
+        reason = text.removeprefix("not saved: ")
         return [Notice("error", say("save.cannot", self.language, reason=reason))]
