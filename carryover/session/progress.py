@@ -9,6 +9,7 @@ from pathlib import Path
 from carryover.process import owner
 from carryover.session.exchange import Session
 from carryover.session.transcripts import pi
+from carryover.store import files
 from carryover.store.checkpoints import Checkpoint, Checkpoints
 
 
@@ -77,11 +78,12 @@ class Progress:
         Write down where it stands, once *prepare* has made the folders. Until the user has spoken there is nothing.
 
         Raises:
-            (OSError, StoreUnavailable): it cannot be written.
+            StoreUnavailable: it cannot be written.
         """
         if self.unsaved is not None and self.now != self._kept:
-            prepare()
-            self._checkpoints.keep(self.now)
+            with files.explained("write to", self._checkpoints.folder):
+                prepare()
+                self._checkpoints.keep(self.now)
             self._kept = self.now
 
 

@@ -35,8 +35,9 @@ FILES = 12
 NEAR, FAR = 32, 4000
 #: Messages that a summary may be made from; `summary.request` bounds the characters.
 MESSAGES = 80
-#: Characters of a message in which secrets are looked for; the rest of it is dropped. Well above what is kept.
-SEARCHED = 50_000
+#: Characters at either end of a message in which secrets are looked for; what is between them is dropped. Only the ends
+#: are ever kept, and much less of them.
+SEARCHED = 25_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,7 @@ def _without_secrets(tail: Tail, secrets: str) -> Tail:
     from carryover.store.redact import redact
 
     def safe(text: str) -> str:
-        redacted = redact(text[:SEARCHED])
+        redacted = redact(text if len(text) <= 2 * SEARCHED else f"{text[:SEARCHED]}\n{text[-SEARCHED:]}")
         if redacted.findings and secrets == "reject":
             return f"[left out: it holds a secret ({', '.join(dict.fromkeys(redacted.findings))})]"
         return redacted.text
