@@ -119,8 +119,7 @@ def test_cutting_endless_characters_takes_no_time(text: str) -> None:
             36,
         ),
         (
-            "carryover/session/transcripts/pi.py:118 tests/store/test_log.py "
-            "/home/anna/.pi/agent/settings.json",
+            "carryover/session/transcripts/pi.py:118 tests/store/test_log.py /home/anna/.pi/agent/settings.json",
             24,
             24,
         ),

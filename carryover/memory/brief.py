@@ -338,9 +338,7 @@ def _close(lines: list[str], said: str, shown: Counts, omitted: Counts, unreadab
         said += f" Could not be read: {unreadable}."
     body = "\n".join([*lines, said])
     fingerprint = _fingerprint(body)
-    return Brief(
-        f"{body} Fingerprint {fingerprint}.\n</carryover {fingerprint}>", shown, omitted, fingerprint
-    )
+    return Brief(f"{body} Fingerprint {fingerprint}.\n</carryover {fingerprint}>", shown, omitted, fingerprint)
 
 
 def _opening(request: Request) -> str:

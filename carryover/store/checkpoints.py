@@ -87,7 +87,7 @@ class Checkpoints:
             try:
                 files.refuse_unless_folder(self.folder)
                 names = sorted(entry.name for entry in self.folder.iterdir() if entry.suffix == ".json")
-            except FileNotFoundError:
+            except (FileNotFoundError, NotADirectoryError):
                 return []
         return [one for name in names if (one := self._read(self.folder / name)) is not None]
 

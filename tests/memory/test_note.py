@@ -471,10 +471,7 @@ def big(lines: Iterable[str]) -> str:
 @pytest.mark.parametrize(
     "note",
     [
-        big(
-            f"## {n}\n\n- [{' x'[n % 2]}] item {n} of a long note\n  - a detail of {n}\n"
-            for n in range(7_000)
-        ),
+        big(f"## {n}\n\n- [{' x'[n % 2]}] item {n} of a long note\n  - a detail of {n}\n" for n in range(7_000)),
         big("  " * depth + f"- {depth}" for depth in range(640)),
         "# Done\n- [ ] a\n" * 10_000,
         "x" * 420_000,

@@ -198,6 +198,7 @@ def test_a_snapshot_saves_reading_what_is_known(
 ) -> None:
     for number in range(20):
         save(store, f"- [ ] item {number}")
+    store.keep_snapshot(store.known())
     taken: list[int] = []
     take = log.Log._take
     monkeypatch.setattr(
@@ -223,6 +224,7 @@ SPOILT: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("how", SPOILT)
 def test_a_spoilt_snapshot_is_not_believed(store: Store, stores: Stores, save: Save, how: str) -> None:
     save(store, "- [ ] parser")
+    store.keep_snapshot(store.known())
     assert store.snapshot_path is not None
     store.snapshot_path.write_bytes(SPOILT[how](store.snapshot_path.read_bytes()))
 
@@ -244,6 +246,7 @@ def test_damage_is_known_from_the_snapshot_too(store: Store, stores: Stores, sav
     with store.log.path.open("ab") as file:
         file.write(b"garbage\n")
     save(store, "- [ ] printer")
+    store.keep_snapshot(store.known())
 
     known = stores().known()
 
