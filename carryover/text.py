@@ -86,26 +86,24 @@ def tokens(text: str) -> int:
 
 # --- language ---
 
-_CODE = re.compile("```.*?(?:```|\\Z)|`[^`\n]*`", re.DOTALL)
-_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff]")
-_KANA_OR_HANGUL = re.compile("[\u3041-\u30ff\uac00-\ud7a3]")
+# Not compiled before they are needed: together that takes longer than the rest of this module.
+_CODE = "(?s:```.*?(?:```|\\Z)|`[^`\n]*`)"
+_HAN = "[\u3400-\u4dbf\u4e00-\u9fff]"
+_KANA_OR_HANGUL = "[\u3041-\u30ff\uac00-\ud7a3]"
 # Words of prose only: a path, an address, an identifier or an option says nothing about its writer.
-_WORD = re.compile(
-    r"(?<![^\s(\"'“‘\u2e80-\uffff])[A-Za-z]{2,}(?=[,;:!?)\"'’”.]*(?:\s|\Z|[\u2e80-\uffff])|['’][a-z])"
-)
+_WORD = r"(?<![^\s(\"'“‘\u2e80-\uffff])[A-Za-z]{2,}(?=[,;:!?)\"'’”.]*(?:\s|\Z|[\u2e80-\uffff])|['’][a-z])"
 
 
 def language(text: str) -> str:
-    """Which of our two message languages the text speaks for: ``"zh"``, ``"en"``, or ``""`` when it does not
-    say.
+    """Which of our two message languages the text speaks for: ``"zh"``, ``"en"``, or ``""`` for neither.
 
     Code, paths and addresses have no vote. Chinese text may be half English words and is still Chinese;
     Japanese and Korean, single Latin words and numbers say nothing.
     """
-    text = _CODE.sub(" ", text)
-    if _KANA_OR_HANGUL.search(text):
+    text = re.sub(_CODE, " ", text)
+    if re.search(_KANA_OR_HANGUL, text):
         return ""
-    han, words = len(_HAN.findall(text)), len(_WORD.findall(text))
+    han, words = len(re.findall(_HAN, text)), len(re.findall(_WORD, text))
     if han and 2 * han >= words:
         return "zh"
     return "en" if words >= 2 else ""
@@ -118,7 +116,7 @@ _BLOCK = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _GAP = "[\\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*+"
-_MARKER = re.compile(f"<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')})", re.IGNORECASE)
+_MARKER = f"(?i:<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')}))"  # compiled when there is a "<"
 
 
 def strip_blocks(text: str) -> str:
@@ -132,9 +130,8 @@ def strip_blocks(text: str) -> str:
 
 
 def defuse(text: str) -> str:
-    """The text with every ``<carryover`` and ``</carryover`` broken, in whatever case, also with gaps in
-    it."""
-    return _MARKER.sub("‹", text)
+    """The text with every ``<carryover`` and ``</carryover`` broken, whatever its case and the gaps in it."""
+    return re.sub(_MARKER, "‹", text) if "<" in text else text
 
 
 def quote(text: str) -> str:
