@@ -348,8 +348,8 @@ def test_another_content_has_another_fingerprint(shelf: Shelf, request: Request)
 
 def test_a_huge_note_takes_little_time() -> None:
     shelf = Shelf({"": Entry(NOTE * 1000)}, {"": (Entry(NOTE * 100, "raw"),)})
-    started = time.perf_counter()
+    started = time.process_time()
 
     given_to(DEMO, shelf)
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

@@ -481,9 +481,9 @@ def big(lines: Iterable[str]) -> str:
     ids=["ordinary", "deep", "headings", "line", "rule", "fences"],
 )
 def test_a_huge_note_takes_time_in_proportion(note: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     finish(note)
     merge(note, f"{note}\n- ours", f"- theirs\n{note}")
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
