@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from carryover.errors import CarryoverError
 from carryover.messages import locale_language, say
 
 #: Exit status: nothing found or refused; wrong use. Interrupted is the shells' own number for it.
 REFUSED, WRONG_USE, INTERRUPTED = 1, 2, 130
-
-
-def run() -> NoReturn:
-    """
-    Run one command and end the process with its exit status.
-
-    A command's garbage and modules are the system's to take back: to look for the one and take the other apart would
-    last a third as long again as to show the note.
-    """
-    gc.disable()
-    status = main()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:  # a reader that left early, or a full disk
-        status = status or REFUSED
-    os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
