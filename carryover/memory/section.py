@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from typing import TYPE_CHECKING, Literal
 
 from carryover.memory.outline import parse
-from carryover.text import clean, fit, quote, truncate
+from carryover.text import ELLIPSIS, clean, fit, quote, truncate
 
 if TYPE_CHECKING:
     from carryover.memory.state import Standing, State
@@ -138,10 +138,14 @@ class Part:
         units, kept = self.section.units, self.kept
         if self.section.keeps_end:
             start = len(units) - kept
-            first = (truncate(units[start - 1], self.cut),) if self.cut else ()
+            first = (self._beginning(units[start - 1]),) if self.cut else ()
             return "\n".join((*first, *units[start:]))
-        last = (truncate(units[kept], self.cut),) if self.cut else ()
+        last = (self._beginning(units[kept]),) if self.cut else ()
         return "\n".join((*units[:kept], *last)).removesuffix("\n>")
+
+    def _beginning(self, unit: str) -> str:
+        """So much of a unit as is to be shown, without lines of which only the mark would be left."""
+        return (truncate(unit, self.cut - 1, "").rstrip("\n> ") or "> ") + ELLIPSIS
 
     @property
     def shown(self) -> int:

@@ -209,11 +209,18 @@ def test_one_giant_item_is_cut_inside() -> None:
     block = given_to(replace(DEMO, tokens=200), Shelf({"": Entry("- small\n- " + "👨‍👩‍👧‍👦 " * 10_000)}))
 
     assert re.search(
-        "^> - small\n> - (👨‍👩‍👧‍👦 )+…\n\\(after this: 799.. characters; `carryover note`\\)$",
+        "^> - small\n> - (👨‍👩‍👧‍👦 ?)+…\n\\(after this: 799.. characters; `carryover note`\\)$",
         block.text,
         re.MULTILINE,
     )
     assert block.shown.items == 2
+
+
+@pytest.mark.parametrize("budget", range(190, 200))
+def test_a_cut_ends_on_a_quoted_line(budget: int) -> None:
+    block = given_to(replace(DEMO, tokens=budget), Shelf({"": Entry("```\n" + "x\n\n" * 1000)}))
+
+    assert re.search("\n> x…\n\\(after this", block.text)
 
 
 def test_a_tail_keeps_its_end() -> None:
