@@ -134,7 +134,7 @@ def test_a_first_save_on_a_full_disk_leaves_an_empty_project(project: Path) -> N
 
 
 BECOME = f"""
-shown(save(Path(tempfile.mkdtemp()), text)[0])  # everything is imported now, from folders that somebody else may not see
+shown(save(Path(tempfile.mkdtemp()), text)[0])  # to import all, from folders that somebody else may not see
 os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
 """
 

@@ -239,7 +239,7 @@ def test_an_older_file_of_ours_that_was_cut_takes_no_item_away(
 ) -> None:
     save(store, "- [ ] one\n- [ ] another one")
     older = shown(store)
-    save(store, "- [ ] one\n- [ ] another one\n- [ ] two")
+    save(store, "- [ ] two\n- [ ] another one\n- [ ] one")
     state = store.known().state
 
     for kept in range(len(older)):
@@ -369,10 +369,25 @@ def test_a_teammates_file_that_was_edited_by_hand_loses_nothing_of_ours(team: tu
     pull(alice, bob)
     edit(bob, "- [ ] hers\n", "- [ ] by hand\n")
     touch(bob)
+    save(alice, "- [ ] hers\n- [ ] hers too\n- [ ] new")
     pull(alice, bob)
     touch(bob)
 
-    assert {"his", "by hand", "hers too"} <= set(open_items(bob))
+    assert {"his", "by hand", "hers too", "new"} <= set(open_items(bob))
+
+
+def test_what_was_written_into_a_pulled_file_before_it_was_read_stays(team: tuple[Store, Store], save: Save) -> None:
+    alice, bob = team
+    save(alice, "- [ ] hers")
+    pull(alice, bob)
+    edit(bob, "- [ ] hers\n", "- [ ] hers\n- [ ] by hand\n")
+    touch(bob)
+
+    save(alice, "- [ ] hers\n- [ ] new")
+    pull(alice, bob)
+    touch(bob)
+
+    assert sorted(open_items(bob)) == ["by hand", "hers", "new"]
 
 
 def test_a_teammates_note_pulled_again_changes_nothing(team: tuple[Store, Store], save: Save) -> None:
