@@ -69,7 +69,7 @@ def test_imports_point_from_upper_layers_to_lower_ones(module: Path) -> None:
 
     wrong = {
         name
-        for name in ours - {"carryover", "carryover.__version__"}  # the package comes with each of its modules
+        for name in ours - {"carryover", "carryover.__version__"}
         if unit_of(name) != unit and LEVEL[unit_of(name)] <= LEVEL[unit]
     }
 

@@ -16,14 +16,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover import settings as configuration
-from carryover.completion import Answer
 from carryover.errors import CarryoverError, ProjectError, StoreError, TranscriptError
 from carryover.memory.note import finish, items
 from carryover.messages import locale_language, say
-from carryover.session import commands, notes, recovery, saver
+from carryover.session import commands, notes, recovery
 from carryover.session.exchange import Ask as Ask
 from carryover.session.exchange import Completion as Completion
 from carryover.session.exchange import Delivery as Delivery
@@ -34,11 +34,15 @@ from carryover.session.exchange import Outcome as Outcome
 from carryover.session.exchange import Session as Session
 from carryover.session.notes import Written
 from carryover.session.run import Run
-from carryover.session.saver import Owed
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store, Writer, local_now
 from carryover.store.views import Kind
 from carryover.text import language
+
+# The reply to a start is waited for; what saves a session and judges summaries is imported after it.
+if TYPE_CHECKING:
+    from carryover.completion import Answer
+    from carryover.session.saver import Owed
 
 #: Views that hold something the log does not know yet.
 _CHANGED = frozenset((Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN))
@@ -211,6 +215,8 @@ class Carryover:
         try:
             outcome = self._save(run, checkpoint, ask=reason == "quit")
         except _FAILURES as error:
+            if recovery.hopeless(error):
+                run.checkpoints.drop(checkpoint.session)
             return Outcome((*notices, *self._cannot(error)))
         return replace(outcome, notices=(*notices, *outcome.notices))
 
@@ -227,6 +233,8 @@ class Carryover:
         return []
 
     def _save(self, run: Run, checkpoint: Checkpoint, *, ask: bool) -> Outcome:
+        from carryover.session import saver
+
         with run.store.writing() as writer:
             saved = saver.save_tail(writer, checkpoint)
         notices = tuple(self._warnings([writer.problem]))
@@ -248,6 +256,8 @@ class Carryover:
     # ------------------------------------------------------------ tier 2
 
     def _ask(self, run: Run, checkpoint: Checkpoint, line: str) -> Ask:
+        from carryover.session import saver
+
         owed, prompt = saver.ask(run.store, run.settings, checkpoint)
         self._owed[owed.id] = run.store, owed
         if checkpoint.session == run.session.id:
@@ -267,6 +277,8 @@ class Carryover:
 
     def answer(self, ask: str, answer: Answer) -> Outcome:
         """What came of an `Ask`. A bad answer changes nothing, and one line says which tier was used and why."""
+        from carryover.session import saver
+
         if ask not in self._owed:
             return Outcome()
         store, owed = self._owed.pop(ask)
@@ -313,9 +325,11 @@ class Carryover:
 
     def _save_now(self, run: Run) -> Outcome:
         """As at an end, but the session goes on; who asks for a summary in so many words gets it tried again."""
-        if run.session.file is None or not run.session.file.exists():
-            return Outcome(text=say("save.kept", self.language))
+        from carryover.session import saver
+
         run.keep(self.language)
+        if run.progress.unsaved is None and not run.tail_stands():
+            return Outcome(text=say("save.kept", self.language))
         checkpoint = run.progress.now
         with run.store.writing() as writer:
             saved = saver.save_tail(writer, checkpoint)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 
 from carryover.errors import SecretFound, TranscriptError, TranscriptUnreadable
 from carryover.process import lives
-from carryover.session import saver
 from carryover.session.run import Run
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Writer
@@ -47,13 +46,20 @@ def recover(run: Run, writer: Writer) -> Recovered:
             recovered.tails += _save(run, writer, checkpoint)
         except (TranscriptError, SecretFound) as error:
             recovered.problems.append(str(error))
-            if not isinstance(error, TranscriptUnreadable):  # what cannot be read today may be readable tomorrow
+            if hopeless(error):
                 run.checkpoints.drop(checkpoint.session)
     return recovered
 
 
+def hopeless(error: Exception) -> bool:
+    """Whether a session that could not be saved never will be. What cannot be read today may be readable tomorrow."""
+    return isinstance(error, (TranscriptError, SecretFound)) and not isinstance(error, TranscriptUnreadable)
+
+
 def _save(run: Run, writer: Writer, checkpoint: Checkpoint) -> bool:
     """Save one; whether there was a tail to keep. It is owed a summary then."""
+    from carryover.session import saver  # most starts find nobody to save
+
     saved = saver.save_tail(writer, checkpoint)
     if saved.event and run.settings.summary_mode == "on":
         leave_for_later(run, checkpoint, saved.event)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover.errors import StoreUnavailable
-from carryover.memory.brief import Brief, Request, brief, remark
 from carryover.memory.note import items
 from carryover.memory.state import EMPTY, State
 from carryover.messages import say
@@ -22,6 +22,10 @@ from carryover.store.pointer import read_pointer, write_pointer
 from carryover.store.store import Store
 from carryover.store.views import Kind
 from carryover.text import tokens
+
+# The reply to a start is waited for; what renders the block is imported after it.
+if TYPE_CHECKING:
+    from carryover.memory.brief import Brief, Request
 
 _CLEARED = "The note was cleared meanwhile: nothing is open. `carryover history` has what it held."
 
@@ -81,6 +85,10 @@ class Run:
         changed = kind in (Kind.EDITED, Kind.TEAMMATE)
         return joined or changed or (bool(state.events) and kind in (Kind.FOREIGN, Kind.CUT))
 
+    def tail_stands(self) -> bool:
+        """Whether a tail of this very session stands beside the note."""
+        return any(tail.session == self.session.id for tail in self.delivered()[0].tails(self.tree))
+
     def status(self, language: str) -> str:
         """
         How many items are open, for a status bar; empty where no note was ever written.
@@ -104,6 +112,8 @@ class Run:
 
     def render_block(self) -> str:
         """The block for the boundary that has just been crossed."""
+        from carryover.memory.brief import brief
+
         state, problems = self.delivered()
         root = f"{self.store.project.root}{os.sep}"  # it would leave no room for what is wrong
         unreadable = tuple(dict.fromkeys(one.replace(root, "") for one in (*problems, *self.unreadable)))
@@ -115,6 +125,8 @@ class Run:
 
     def news(self) -> str | None:
         """What somebody else has changed since it was shown. The block itself stays as it is."""
+        from carryover.memory.brief import brief, remark
+
         state, problems = self.delivered()
         if problems and self.store.trusted:
             return None  # the next boundary says what could not be read
@@ -128,6 +140,8 @@ class Run:
         return brief(state, request).text or remark(_CLEARED, request).text
 
     def _request(self) -> Request:
+        from carryover.memory.brief import Request
+
         project = self.store.project
         known_already = self.last_session == str(self.session.file or "")
         return Request(

@@ -109,17 +109,20 @@ def next_id(last: str, milliseconds: int) -> str:
     """
     A ULID greater than *last*, whatever the clock says.
 
-    Where the clock stands behind the last id, or where no clock can stand, the last id plus one is taken: order is
-    more than time.
+    Where the clock stands behind the last id, or where no clock can stand, the last id and a little more is taken:
+    order is more than time. How much more is chance, so that two copies of one log do not go on with the same id.
 
     Raises:
         StoreUnavailable: a line in the log has used up the ids. No clock does that.
     """
     fresh = (milliseconds << 80) | int.from_bytes(os.urandom(10), "big")
+    greatest = _read(LAST_ID)
     number = _read(last) + 1 if last else 0
-    if number < fresh <= _read(LAST_ID):
+    if number < fresh <= greatest:
         number = fresh
-    if number > _read(LAST_ID):
+    elif last:
+        number += int.from_bytes(os.urandom(8), "big") % max(1, greatest - number >> 24)
+    if number > greatest:
         raise StoreUnavailable(f"cannot save: the event {last} in carryover.log claims the last id; take its line out")
     return _spell(number)
 

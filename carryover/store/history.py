@@ -6,6 +6,7 @@ from datetime import datetime
 
 from carryover.errors import NotFound
 from carryover.memory.events import Event
+from carryover.memory.note import finish
 from carryover.store.log import Log
 
 #: Characters of an id that a person may give at the least.
@@ -43,13 +44,17 @@ def note_named(log: Log, tree: str, name: str) -> Event:
 
 
 def previous(log: Log, tree: str) -> Event:
-    """The note before the one that stands, with another text. Raises `NotFound` where there is none."""
+    """The note before the one that stands, that reads otherwise. Raises `NotFound` where there is none."""
     newest = notes(log, tree, 1)
-    current = newest[0].text if newest else ""
-    older = log.newest(1, lambda event: is_note(event) and event.tree == tree and event.text != current)
+    current = _shown(newest[0]) if newest else ""
+    older = log.newest(1, lambda event: is_note(event) and event.tree == tree and _shown(event) != current)
     if not older:
         raise NotFound("there is no earlier note to go back to")
     return older[0]
+
+
+def _shown(event: Event) -> str:
+    return finish(event.text).strip()
 
 
 def _by_id(log: Log, tree: str, end: str) -> list[Event]:

@@ -142,7 +142,8 @@ def test_without_a_file_the_last_session_is_saved(call: Call, tmp_path: Path) ->
 
 
 def test_a_session_that_still_runs_is_saved_under_its_own_name(call: Call, project: Path, session: Path) -> None:
-    running = Checkpoint("its-own-name", str(session), 0, 40, 2, 3, "pi", "tui", "", "en", None)
+    size = session.stat().st_size
+    running = Checkpoint("its-own-name", str(session), 0, 40, 2, 3, "pi", "tui", "", "en", None, counted=size)
     (project / ".pi").mkdir()
     Checkpoints(project / ".pi", SYSTEM).keep(running)
 
