@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from carryover.errors import StoreUnavailable
 from carryover.memory.events import Event
+from carryover.store import files
 from carryover.store import log as logs
 from carryover.store.codec import encode
 from carryover.store.files import SYSTEM, FileSystem
@@ -363,7 +364,7 @@ def test_a_rotation_between_any_two_steps_of_a_reader_is_noticed(
         return taken
 
     monkeypatch.setattr(Log, "pieces", interrupted(Log.pieces))
-    monkeypatch.setattr(logs.files, "read", interrupted(logs.files.read))
+    monkeypatch.setattr(files, "read", interrupted(files.read))
     first = log.read(position)
     second = log.read(first.position)
     third = log.read(second.position)
