@@ -31,10 +31,7 @@ SLOW = {
     "random", "shutil", "signal", "socket", "ssl", "subprocess", "tempfile", "traceback", "urllib.request",
 }  # fmt: skip
 #: Our own, for later moments of a session.
-LATER = {
-    "carryover.completion", "carryover.jsonc", "carryover.memory.brief", "carryover.session.summary",
-    "carryover.session.transcripts.pi", "carryover.store.redact",
-}  # fmt: skip
+LATER = {"carryover.jsonc", "carryover.store.redact"}
 
 FIRST_REPLY = """
 import json, os, queue

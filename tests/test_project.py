@@ -155,9 +155,7 @@ def test_the_root_of_the_file_system_is_refused_unless_named(here: Path, find: F
 
 
 @posix
-def test_the_home_of_the_account_is_refused_when_home_is_unset(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_home_of_the_account_is_refused_when_home_is_unset(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pwd
 
     account = pwd.struct_passwd(("me", "x", 1, 1, "", str(here), ""))
@@ -179,9 +177,7 @@ def test_a_uid_without_a_name_has_no_home_to_refuse(here: Path, monkeypatch: pyt
     assert project.find(here, {}).root == here
 
 
-def test_a_home_folder_under_git_or_with_memory_does_not_take_in_what_is_below(
-    here: Path, find: Find
-) -> None:
+def test_a_home_folder_under_git_or_with_memory_does_not_take_in_what_is_below(here: Path, find: Find) -> None:
     git(here.parent, "init", "--quiet")
     remember(here.parent)
 

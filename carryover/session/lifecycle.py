@@ -20,29 +20,25 @@ from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover import settings as configuration
-from carryover.errors import CarryoverError, ProjectError, StoreError, TranscriptError
-from carryover.memory.note import finish, items
+from carryover.errors import CarryoverError, ProjectError, StoreError, StoreUnavailable, TranscriptError
 from carryover.messages import locale_language, say
-from carryover.session import commands, notes, recovery
+from carryover.session import commands, notes, recovery, saver
+from carryover.session.asking import Asking
 from carryover.session.exchange import Ask as Ask
 from carryover.session.exchange import Completion as Completion
 from carryover.session.exchange import Delivery as Delivery
-from carryover.session.exchange import Level
 from carryover.session.exchange import Mode as Mode
 from carryover.session.exchange import Notice as Notice
 from carryover.session.exchange import Outcome as Outcome
 from carryover.session.exchange import Session as Session
-from carryover.session.notes import Written
 from carryover.session.run import Run
 from carryover.store.checkpoints import Checkpoint
-from carryover.store.store import Store, Writer, local_now
+from carryover.store.store import Store, local_now
 from carryover.store.views import Kind
 from carryover.text import language
 
-# The reply to a start is waited for; what saves a session and judges summaries is imported after it.
 if TYPE_CHECKING:
     from carryover.completion import Answer
-    from carryover.session.saver import Owed
 
 #: Views that hold something the log does not know yet.
 _CHANGED = frozenset((Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN))
@@ -58,9 +54,10 @@ class Carryover:
         self.language = locale_language(environ)
         self._now = now
         self._run: Run | None = None
-        #: Summaries that were asked for, with the store they are for: an answer may come after its session's end.
-        self._owed: dict[str, tuple[Store, Owed]] = {}
+        self._asking = Asking()
         self._said: set[str] = set()
+        #: Why the store cannot be used, as it was said; empty while it can.
+        self._broken = ""
 
     # ------------------------------------------------------------ start
 
@@ -196,7 +193,7 @@ class Carryover:
         run.shown = written.shown
         if run.session.file is not None:
             run.point(str(run.session.file), run.tree)
-        return _said_of(written, writer)
+        return written.told(writer.problem)
 
     # ------------------------------------------------------------ end
 
@@ -222,7 +219,7 @@ class Carryover:
 
     def lost(self) -> None:
         """The host is gone without a word: what it leaves is saved without it."""
-        self._owed.clear()
+        self._asking.forget()
         self.end("lost")
 
     def _keep(self, run: Run) -> list[Notice]:
@@ -230,11 +227,11 @@ class Carryover:
             run.keep(self.language)
         except _FAILURES as error:
             return self._cannot(error)
+        self._said.discard(self._broken)  # all is well again: should it end, that is worth another word
+        self._broken = ""
         return []
 
     def _save(self, run: Run, checkpoint: Checkpoint, *, ask: bool) -> Outcome:
-        from carryover.session import saver
-
         with run.store.writing() as writer:
             saved = saver.save_tail(writer, checkpoint)
         notices = tuple(self._warnings([writer.problem]))
@@ -250,51 +247,29 @@ class Carryover:
         if saved.kind == "stands":
             return Outcome(notices, farewell=say("save.kept", self.language))
         kept = say("tail.kept", self.language, kept=saved.kept, messages=saved.messages)
-        asked = self._ask(run, checkpoint, "summary.saving") if summary and ask else None
+        asked = self._asking.ask(run, checkpoint, "summary.saving", self.language) if summary and ask else None
         return Outcome(notices, ask=asked, farewell=kept)
 
     # ------------------------------------------------------------ tier 2
 
-    def _ask(self, run: Run, checkpoint: Checkpoint, line: str) -> Ask:
-        from carryover.session import saver
-
-        owed, prompt = saver.ask(run.store, run.settings, checkpoint)
-        self._owed[owed.id] = run.store, owed
-        if checkpoint.session == run.session.id:
-            run.summed_up = owed.through
-        said = say(line, self.language, seconds=prompt.seconds)
-        model = run.settings.summary_model
-        return Ask(owed.id, prompt.system, prompt.text, prompt.max_tokens, prompt.seconds, model, said)
-
     def _ask_for_unseen(self, run: Run, notices: list[Notice]) -> Ask | None:
-        """The summary of a session that ended unseen: asked for once, and one at a time."""
         try:
-            for checkpoint in recovery.claims(run):
-                return self._ask(run, checkpoint, "summary.catching_up")
+            return self._asking.ask_for_unseen(run, self.language)
         except _FAILURES as error:
             notices += self._warnings([str(error)])
-        return None
+            return None
 
     def answer(self, ask: str, answer: Answer) -> Outcome:
         """What came of an `Ask`. A bad answer changes nothing, and one line says which tier was used and why."""
-        from carryover.session import saver
-
-        if ask not in self._owed:
-            return Outcome()
-        store, owed = self._owed.pop(ask)
-        if answer.stop == "aborted":
-            return self._answered("info", "summary.skipped")
         try:
-            reason = saver.take(store, owed, answer)
+            came = self._asking.take(ask, answer)
         except _FAILURES as error:
             return Outcome(tuple(self._cannot(error)))
-        if reason:
-            return self._answered("warning", f"summary.rejected.{reason}")
-        return self._answered("info", "summary.saved")
-
-    def _answered(self, level: Level, key: str) -> Outcome:
-        text = say(key, self.language)
-        return Outcome((Notice(level, text),), text=text, level=level, status=self._status(), farewell=text)
+        if not came:
+            return Outcome()
+        text = say(came, self.language)
+        notice = Notice("warning" if came.startswith("summary.rejected") else "info", text)
+        return Outcome((notice,), text=text, level=notice.level, status=self._status(), farewell=text)
 
     # ------------------------------------------------------------ commands
 
@@ -325,8 +300,6 @@ class Carryover:
 
     def _save_now(self, run: Run) -> Outcome:
         """As at an end, but the session goes on; who asks for a summary in so many words gets it tried again."""
-        from carryover.session import saver
-
         run.keep(self.language)
         if run.progress.unsaved is None and not run.tail_stands():
             return Outcome(text=say("save.kept", self.language))
@@ -338,7 +311,7 @@ class Carryover:
             return Outcome(notices, text=say("save.kept", self.language))
         run.point(checkpoint.file, checkpoint.tree)
         if run.settings.summary_mode == "on":
-            return Outcome(notices, ask=self._ask(run, checkpoint, "summary.saving_now"))
+            return Outcome(notices, ask=self._asking.ask(run, checkpoint, "summary.saving_now", self.language))
         kept = say("tail.kept", self.language, kept=saved.kept, messages=saved.messages)
         return Outcome(notices, text=kept)
 
@@ -361,22 +334,11 @@ class Carryover:
         return fresh
 
     def _cannot(self, error: Exception) -> list[Notice]:
-        """What went wrong, the first time that it does."""
-        if not self._once(str(error)):
+        """What went wrong, the first time that it does. A disk that fails in many ways is said to fail once."""
+        text, disk = str(error), isinstance(error, (OSError, StoreUnavailable))
+        if (disk and self._broken) or not self._once(text):
             return []
-        reason = str(error).removeprefix("not saved: ")
+        if disk:
+            self._broken = text
+        reason = text.removeprefix("not saved: ")
         return [Notice("error", say("save.cannot", self.language, reason=reason))]
-
-
-def _said_of(written: Written, writer: Writer) -> str:
-    """What the model is told of its own save."""
-    words = [f"Saved: {len(items(finish(written.event.text)))} open items for the next session."]
-    if written.dropped:
-        words.append("Finished items were dropped.")
-    if written.merged:
-        words.append("Another session had saved a note meanwhile; its open items were kept beside yours.")
-    if written.redacted:
-        words.append("A secret in it was left out.")
-    if writer.problem:
-        words.append(f"It is in the log, but {writer.problem}.")
-    return " ".join(words)

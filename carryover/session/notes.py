@@ -9,7 +9,7 @@ from typing import Any
 from carryover.errors import EventRefused
 from carryover.memory.events import Event
 from carryover.memory.merge import merge
-from carryover.memory.note import finish
+from carryover.memory.note import finish, items
 from carryover.memory.state import Standing, State
 from carryover.store import history
 from carryover.store.store import Writer
@@ -62,6 +62,19 @@ class Written:
     redacted: bool
     #: What the author knows now.
     shown: Shown
+
+    def told(self, problem: str) -> str:
+        """What a model is told of its own save; *problem* is why CARRYOVER.md does not show it."""
+        words = [f"Saved: {len(items(finish(self.event.text)))} open items for the next session."]
+        if self.dropped:
+            words.append("Finished items were dropped.")
+        if self.merged:
+            words.append("Another session had saved a note meanwhile; its open items were kept beside yours.")
+        if self.redacted:
+            words.append("A secret in it was left out.")
+        if problem:
+            words.append(f"It is in the log, but {problem}.")
+        return " ".join(words)
 
 
 def write(writer: Writer, text: str, author: Author, shown: Shown | None = None) -> Written:

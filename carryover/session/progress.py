@@ -8,6 +8,7 @@ from pathlib import Path
 
 from carryover.process import owner
 from carryover.session.exchange import Session
+from carryover.store import files
 from carryover.store.checkpoints import Checkpoint, Checkpoints
 
 
@@ -78,11 +79,12 @@ class Progress:
         Write down where it stands, once *prepare* has made the folders. Until the user has spoken there is nothing.
 
         Raises:
-            (OSError, StoreUnavailable): it cannot be written.
+            StoreUnavailable: it cannot be written.
         """
         if self.unsaved is not None and self.now != self._kept:
-            prepare()
-            self._checkpoints.keep(self.now)
+            with files.explained("write to", self._checkpoints.folder):
+                prepare()
+                self._checkpoints.keep(self.now)
             self._kept = self.now
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from carryover.errors import SecretFound, TranscriptError, TranscriptUnreadable
 from carryover.process import lives
+from carryover.session import saver
 from carryover.session.run import Run
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Writer
@@ -58,8 +59,6 @@ def hopeless(error: Exception) -> bool:
 
 def _save(run: Run, writer: Writer, checkpoint: Checkpoint) -> bool:
     """Save one; whether there was a tail to keep. It is owed a summary then."""
-    from carryover.session import saver  # most starts find nobody to save
-
     saved = saver.save_tail(writer, checkpoint)
     if saved.event and run.settings.summary_mode == "on":
         leave_for_later(run, checkpoint, saved.event)

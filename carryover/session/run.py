@@ -182,7 +182,7 @@ class Run:
         Count what is new, and write down where it stands.
 
         Raises:
-            (OSError, StoreUnavailable): it cannot be written.
+            StoreUnavailable: it cannot be written.
             TranscriptError: the session's file cannot be read.
         """
         self.count(language)

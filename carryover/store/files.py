@@ -78,6 +78,9 @@ class FileSystem:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems sync no folders
+                raise
         finally:
             os.close(descriptor)
 
@@ -107,22 +110,27 @@ def locked(files: FileSystem, path: Path, seconds: float = LOCK_SECONDS) -> Iter
     """
     Hold the lock file at *path*.
 
+    Who waits for it holds a second lock, the next turn, for which everybody asks first. Otherwise one that lets go and
+    takes again at once would shut out all the others.
+
     Raises:
-        StoreUnavailable: another process has held it for *seconds*, or the file system has no locks.
+        StoreUnavailable: others have held it for *seconds*, or the file system has no locks.
     """
-    descriptor = files.open(path, os.O_RDWR | os.O_CREAT)
+    deadline = time.monotonic() + seconds
+    descriptors = []
     try:
-        deadline = time.monotonic() + seconds
-        pause = 0.0005
-        while not _try_lock(files, descriptor, path):
-            if time.monotonic() > deadline:
-                reason = f"another process has held it for {seconds:g} seconds"
-                raise StoreUnavailable(f"cannot lock {path}: {reason}; try again when it is done")
-            time.sleep(pause)
-            pause = min(pause * 2, 0.02)
+        for name in (path.with_name(f"{path.name}.next"), path):
+            descriptors.append(files.open(name, os.O_RDWR | os.O_CREAT))
+            while not _try_lock(files, descriptors[-1], path):
+                if time.monotonic() > deadline:
+                    reason = f"another process has held it for {seconds:g} seconds"
+                    raise StoreUnavailable(f"cannot lock {path}: {reason}; try again when it is done")
+                time.sleep(0.0005 + os.urandom(1)[0] / 100_000)  # never twice the same, so that nobody is always late
+        files.close(descriptors.pop(0))
         yield
     finally:
-        files.close(descriptor)
+        for descriptor in descriptors:
+            files.close(descriptor)
 
 
 def _try_lock(files: FileSystem, descriptor: int, path: Path) -> bool:

@@ -41,6 +41,7 @@ IGNORED = (
     "/carryover.log.1",
     "/carryover.[0-9]*.log",
     "/carryover.lock",
+    "/carryover.lock.next",
     "/carryover.sessions/",
     "/carryover.trace",
     "/.carryover-session",

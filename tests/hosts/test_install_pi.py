@@ -212,9 +212,7 @@ def test_a_file_that_we_made_stays_when_something_was_added(pi: Pi, environ: dic
     assert content(file) == b'{\n  "theme": "dark"\n}\n'
 
 
-def test_a_list_that_was_the_users_stays_though_it_is_empty(
-    pi: Pi, environ: dict[str, str], file: Path
-) -> None:
+def test_a_list_that_was_the_users_stays_though_it_is_empty(pi: Pi, environ: dict[str, str], file: Path) -> None:
     file.write_bytes(b'{"packages": []}')
     pi.install(environ).apply()
     file.write_bytes(file.read_bytes() + b"\n")

@@ -471,10 +471,7 @@ def big(lines: Iterable[str]) -> str:
 @pytest.mark.parametrize(
     "note",
     [
-        big(
-            f"## {n}\n\n- [{' x'[n % 2]}] item {n} of a long note\n  - a detail of {n}\n"
-            for n in range(7_000)
-        ),
+        big(f"## {n}\n\n- [{' x'[n % 2]}] item {n} of a long note\n  - a detail of {n}\n" for n in range(7_000)),
         big("  " * depth + f"- {depth}" for depth in range(640)),
         "# Done\n- [ ] a\n" * 10_000,
         "x" * 420_000,
@@ -484,12 +481,12 @@ def big(lines: Iterable[str]) -> str:
     ids=["ordinary", "deep", "headings", "line", "rule", "fences"],
 )
 def test_a_huge_note_takes_time_in_proportion(note: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     finish(note)
     merge(note, f"{note}\n- ours", f"- theirs\n{note}")
 
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5
 
 
 PIECES = [

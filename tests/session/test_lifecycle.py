@@ -502,7 +502,8 @@ def link_log(place: Place) -> None:
 
 def make_read_only(place: Place) -> None:
     saved(place)
-    place.view.parent.chmod(0o500)
+    for path in [*place.view.parent.iterdir(), place.view.parent]:
+        path.chmod(0o500 if path.is_dir() else 0o400)
 
 
 BROKEN = [break_folder, break_log, link_log]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -196,18 +197,26 @@ def test_the_users_last_words_are_kept_when_it_ends_in_the_middle_of_a_turn(plac
     assert place.tails == [f"- {WORDS}"]
 
 
-def test_a_disk_that_was_full_for_one_turn_costs_nothing(place: Place, session: Played) -> None:
+def test_a_disk_that_fails_for_a_while_costs_nothing_and_is_said_each_time_it_begins_to(
+    place: Place, session: Played
+) -> None:
     blocked = place.project / ".pi"
-    blocked.write_text("in the way")
-    session.turn(WORDS)
-    told = notices(session.outcome)
-    blocked.unlink()
+    said = []
+    for words in ("one", "two", "three"):
+        blocked.write_text("in the way")
+        session.turn(f"{words}, while the disk fails")
+        said.append(len(notices(session.outcome)))
+        session.turn(f"{words}, while it still fails")
+        said.append(len(notices(session.outcome)))
+        blocked.unlink()
+        session.turn(f"{words}, while it works")
+        said.append(len(notices(session.outcome)))
+        shutil.rmtree(blocked)
 
-    session.turn("go on")
     session.end()
 
-    assert len(told) == 1
-    assert place.tails[0].startswith(f"- {WORDS}\n- go on")
+    assert said == [1, 0, 0] * 3
+    assert place.events[0]["covers"] == [9, 18]
 
 
 # ---------------------------------------------------------------- tier 2: the summary
