@@ -28,6 +28,8 @@ def clean(text: str) -> str:
     characters but tab, bidi overrides and invisible tag characters are dropped. Joiners, variation selectors
     and combining marks are kept. Cleaning twice is cleaning once.
     """
+    if text.replace("\n", "").isprintable():  # then there is none of all that, and it is nearly always so
+        return text
     if _SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = _CONTROL.sub("", _LINE_END.sub("\n", text))
