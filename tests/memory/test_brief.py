@@ -206,7 +206,7 @@ def test_a_long_note_is_cut_between_items_and_says_what_is_left_out() -> None:
 
 
 def test_one_giant_item_is_cut_inside() -> None:
-    block = given_to(replace(DEMO, tokens=200), Shelf({"": Entry("- small\n- " + "👨‍👩‍👧‍👦 " * 10_000)}))
+    block = given_to(replace(DEMO, tokens=260), Shelf({"": Entry("- small\n- " + "👨‍👩‍👧‍👦 " * 10_000)}))
 
     assert re.search(
         "^> - small\n> - (👨‍👩‍👧‍👦 ?)+…\n\\(after this: 799.. characters; `carryover note`\\)$",
