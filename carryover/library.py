@@ -18,14 +18,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from carryover import project as projects
 from carryover import settings as configuration
-from carryover.memory.brief import Brief, Request, brief
+from carryover.memory.brief import Brief, brief
 from carryover.memory.events import Event
 from carryover.memory.state import State
-from carryover.session import notes
+from carryover.session import blocks, notes
 from carryover.session.notes import Author, Shown
 from carryover.store import history
 from carryover.store.pointer import read_pointer
@@ -109,18 +110,10 @@ class Memory:
 
     def brief(self, *, budget: int | None = None, tools: bool = False) -> Brief:
         """The block that a session of this project would be given, within *budget* tokens."""
-        project = self.store.project
         state, problem = self._delivered()
-        request = Request(
-            project=project.root.name,
-            tree=project.tree,
-            tokens=budget or self.settings.block_tokens,
-            tools=tools,
-            last_session=read_pointer(project.folder) or None,
-            live_trees=projects.live_trees(project),
-            unreadable=(problem,) if problem else (),
-        )
-        return brief(state, request)
+        last = read_pointer(self.store.project.folder)
+        request = blocks.request(self.store, tools=tools, last_session=last, tokens=budget)
+        return brief(state, replace(request, unreadable=(problem,) if problem else ()))
 
     def _delivered(self) -> tuple[State, str]:
         told = self.store.delivered()

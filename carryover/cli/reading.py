@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import click
 
 from carryover.cli import preview
 from carryover.cli.options import here, with_json, with_project
 from carryover.cli.place import Place, show_json
-from carryover.memory.brief import Brief, Request
+from carryover.memory.brief import Brief
 from carryover.memory.brief import brief as render
-from carryover.project import live_trees
+from carryover.session import blocks
 from carryover.store.pointer import read_pointer
 from carryover.text import tokens
 
@@ -34,7 +34,7 @@ def show() -> int:
 def brief(host: str | None, budget: int | None) -> int:
     """Print the block that a session started now would be given."""
     place = here()
-    block = _block(place, budget or place.settings.block_tokens, tools=host is not None)
+    block = _block(place, budget, tools=host is not None)
     if place.as_json:
         show_json(asdict(block) | {"tokens": tokens(block.text)})
     else:
@@ -42,16 +42,8 @@ def brief(host: str | None, budget: int | None) -> int:
     return 0
 
 
-def _block(place: Place, budget: int, *, tools: bool) -> Brief:
-    project = place.store.project
+def _block(place: Place, budget: int | None, *, tools: bool) -> Brief:
     state, withheld = place.delivered()
-    request = Request(
-        project=project.root.name,
-        tree=project.tree,
-        tokens=budget,
-        tools=tools,
-        last_session=read_pointer(project.folder) or None,
-        live_trees=live_trees(project),
-        unreadable=(withheld,) if withheld else (),
-    )
-    return render(state, request)
+    last = read_pointer(place.store.project.folder)
+    request = blocks.request(place.store, tools=tools, last_session=last, tokens=budget)
+    return render(state, replace(request, unreadable=(withheld,) if withheld else ()))

@@ -158,7 +158,7 @@ def _write(parts: Sequence[Part], older: int, request: Request) -> Brief:
     if request.tools:
         lines.append(_KEEP)
     if request.last_session:
-        lines.append(f'Last session: "{inline(request.last_session, 16)}" (/resume).')
+        lines.append(f'Last session: "{inline(request.last_session, 32)}" (/resume).')
     unreadable = "; ".join(f'"{inline(sentence, 24)}"' for sentence in request.unreadable[:3])
     if len(request.unreadable) > 3:
         unreadable += f" and {len(request.unreadable) - 3} more (`carryover doctor`)"

@@ -20,7 +20,7 @@ from carryover.memory.note import finish
 
 #: Raw tails that stand beside the note of one tree; older ones stay in the log and are counted.
 TAILS = 3
-#: Notes that stand beside each other in one tree, which only logs that were joined bring; more are counted as tails are.
+#: Notes that stand beside each other in one tree, as joined logs bring; more are counted as tails are.
 HEADS = 16
 #: Ancestors of the note that are remembered, so that a view from elsewhere finds the one it was made from.
 LINEAGE = 12
@@ -28,7 +28,7 @@ LINEAGE = 12
 SESSIONS = 64
 
 
-class OutOfOrder(Exception):  # noqa: N818 - a signal between the fold and its caller, not a failure
+class OutOfOrder(Exception):
     """An event is older than the state, or made from a note the state no longer holds: fold the whole set again."""
 
 

@@ -6,12 +6,12 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from carryover import project as projects
 from carryover.errors import StoreUnavailable
 from carryover.memory.brief import Brief, Request, brief, remark
 from carryover.memory.note import items
 from carryover.memory.state import EMPTY, State
 from carryover.messages import say
+from carryover.session import blocks
 from carryover.session.exchange import Session
 from carryover.session.notes import Author, Shown
 from carryover.session.progress import Progress
@@ -132,16 +132,9 @@ class Run:
         return brief(state, request).text or remark(_CLEARED, request).text
 
     def _request(self) -> Request:
-        project = self.store.project
-        known_already = self.last_session == str(self.session.file or "")
-        return Request(
-            project=project.root.name,
-            tree=project.tree,
-            tokens=self.settings.block_tokens,
-            tools=not self.session.nested,
-            last_session=None if known_already else self.last_session or None,
-            live_trees=projects.live_trees(project),
-        )
+        is_this_one = self.last_session == str(self.session.file or "")
+        last = "" if is_this_one else self.last_session
+        return blocks.request(self.store, tools=not self.session.nested, last_session=last)
 
     def _trace(self, block: Brief) -> None:
         folder = self.store.project.folder
