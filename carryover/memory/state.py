@@ -28,7 +28,7 @@ LINEAGE = 12
 SESSIONS = 64
 
 
-class OutOfOrder(Exception):
+class OutOfOrder(Exception):  # noqa: N818 - a signal between the fold and its caller, not a failure
     """An event is older than the state, or made from a note the state no longer holds: fold the whole set again."""
 
 
