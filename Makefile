@@ -4,7 +4,7 @@
 #   make demo     two sessions with a crash between them, offline
 #   make test     the tests, against the built wheel in an environment of its own; ARGS="-k log" picks some
 #   make check    lint, format, types
-#   make bench    ratios, measured on this machine
+#   make bench    ratios, measured on this machine; ARGS=--check makes a missed bound a failure
 #   make hosts    two versions of the real pi, for the tests that drive it
 #   make clean    take .build/ and .hosts/ away
 
@@ -36,7 +36,7 @@ check: $(BUILD)/check-dependencies
 	$(TOOLS)/bin/mypy
 
 bench: $(BUILD)/installed
-	@set -e; for script in $(BENCHMARKS); do $(VENV)/bin/python "$$script"; done
+	@set -e; for script in $(BENCHMARKS); do $(VENV)/bin/python "$$script" $(ARGS); done
 
 hosts: $(HOSTS)/node22
 

@@ -15,6 +15,13 @@ import carryover
 
 PACKAGE = Path(carryover.__file__).parent
 SOURCE = PACKAGE / "hosts" / "pi" / "extension" / "child.ts"
+#: A child that answers any line at once.
+ECHO = """\
+import json, sys
+for line in sys.stdin.buffer:
+    sys.stdout.write(json.dumps({"id": json.loads(line)["id"], "ok": True}) + "\\n")
+    sys.stdout.flush()
+"""
 
 Json = dict[str, Any]
 

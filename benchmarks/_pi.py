@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from _child import ECHO
 from _measure import CHECKOUT, Sample
+from carryover import Memory
 
 # Last, so that the package itself comes from where it is installed, as in the other benchmarks.
 sys.path.append(str(CHECKOUT))
@@ -32,6 +34,19 @@ export default (pi) => pi.on("before_agent_start", () => {
   appendFileSync(process.env.CARRYOVER_CLOCK, `${performance.now() - globalThis.carryoverClock}\\n`)
 })
 """
+#: In the place of ours: asks a child that answers at once.
+PEER = """\
+import { spawn } from "node:child_process"
+export default (pi) => {
+  const child = spawn(process.env.CARRYOVER_PYTHON, ["-I", "-S", "-c", process.env.CARRYOVER_ECHO], { stdio: ["pipe", "pipe", "ignore"] })
+  let heard
+  child.stdout.on("data", () => heard?.())
+  pi.on("before_agent_start", () => new Promise((resolve) => {
+    heard = () => resolve(undefined)
+    child.stdin.write('{"id":1}\\n')
+  }))
+}
+"""  # noqa: E501 - TypeScript
 
 
 def hosts() -> list[Host]:
@@ -46,39 +61,41 @@ def hosts() -> list[Host]:
 
 @dataclass(slots=True)
 class ClockedPlace(Place):
-    """A place whose pi carries the two clocks, with our extension between them or without it."""
+    """A place whose pi carries the two clocks, with an extension between them."""
 
-    with_us: bool = True
+    between: Path = EXTENSION
 
     def command(self, *arguments: str) -> list[str]:
-        before, behind = self.root / "before.ts", self.root / "behind.ts"
-        before.write_text(BEFORE, encoding="utf-8")
-        behind.write_text(BEHIND, encoding="utf-8")
-        ours = [EXTENSION] if self.with_us else []
-        extensions = [word for one in (before, *ours, behind) for word in ("-e", str(one))]
-        return [str(self.host.node), str(self.host.cli), *extensions, *arguments]
+        extensions = (self.root / "before.ts", self.between, self.root / "behind.ts")
+        words = [word for extension in extensions for word in ("-e", str(extension))]
+        return [str(self.host.node), str(self.host.cli), *words, *arguments]
 
 
 def turns(host: Host, folder: Path, rounds: int, note: str) -> tuple[Sample, Sample, list[dict[str, Any]]]:
     """
-    How long `before_agent_start` takes in a real pi, with our extension and without it, prompt by prompt in turns; and
-    the tools of a request with it, as the model was sent them.
+    How long `before_agent_start` takes in a real pi with our extension, and with one that asks an echo, prompt by
+    prompt in turns; and the tools of a request with ours, as the model was sent them.
     """
     with FakeModel() as model:
-        ours = ClockedPlace(folder / f"with-{host.version}", host, model)
-        bare = ClockedPlace(folder / f"without-{host.version}", host, model, with_us=False)
-        for place in (ours, bare):
-            place.extra["CARRYOVER_CLOCK"] = str(place.root / "clock")
-            place.note.parent.mkdir()
-            place.note.write_text(note, encoding="utf-8")
-        with rpc(ours) as one, rpc(bare) as other:
+        ours = prepared(ClockedPlace(folder / f"ours-{host.version}", host, model), note)
+        peer = prepared(ClockedPlace(folder / f"peer-{host.version}", host, model), note)
+        peer.between = peer.root / "peer.ts"
+        with rpc(ours) as one, rpc(peer) as other:
             for number in range(rounds + 1):
                 one.prompt(f"what is next after step {number}?")
                 other.prompt(f"what is next after step {number}?")
             tools = [asked.body["tools"] for asked in model.turns if "save_carryover" in asked.tools]
         ours.wait_for_quiet()
-        bare.wait_for_quiet()
-    return clock(ours), clock(bare), tools[-1]
+        peer.wait_for_quiet()
+    return clock(ours), clock(peer), tools[-1]
+
+
+def prepared(place: ClockedPlace, note: str) -> ClockedPlace:
+    for name, source in (("before", BEFORE), ("behind", BEHIND), ("peer", PEER)):
+        (place.root / f"{name}.ts").write_text(source, encoding="utf-8")
+    place.extra |= {"CARRYOVER_CLOCK": str(place.root / "clock"), "CARRYOVER_ECHO": ECHO}
+    Memory(place.project, environ=place.environment).save(note)
+    return place
 
 
 def clock(place: Place) -> Sample:

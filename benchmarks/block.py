@@ -24,7 +24,7 @@ def main() -> None:
         root = scene.project("project")
         scene.record(root, NOTES)
         log = scene.store(root).log
-        lines = [line for path in log.folder.glob("carryover*.log") for line in path.read_text("utf-8").splitlines()]
+        lines = [line for path in log.folder.glob("carryover*.log") for line in path.read_bytes().splitlines()]
         cold, bare = partial(cold_block, scene, root), partial(timed, partial(parse, lines))
         sides = in_turns(options.rounds, cold, bare)
         table.ratio(f"block from {len(lines):,} notes, cold", sides, "json.loads of the lines", 3)
@@ -61,7 +61,7 @@ def cold_block(scene: Scene, root: Path) -> float:
     return timed(partial(block, scene, root))
 
 
-def parse(lines: list[str]) -> None:
+def parse(lines: list[bytes]) -> None:
     for line in lines:
         json.loads(line)
 

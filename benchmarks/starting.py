@@ -46,12 +46,9 @@ def main() -> None:
 
 
 def run(scene: Scene, root: Path, *command: str) -> float:
-    quiet = subprocess.DEVNULL
-    return timed(
-        partial(
-            subprocess.run, command, cwd=root, env=scene.environ, check=True, stdin=quiet, stdout=quiet, stderr=quiet
-        )
-    )
+    null = subprocess.DEVNULL
+    quiet = partial(subprocess.run, cwd=root, env=scene.environ, check=True, stdin=null, stdout=null, stderr=null)
+    return timed(partial(quiet, command))
 
 
 def first_reply(scene: Scene, root: Path) -> float:

@@ -56,14 +56,13 @@ def main() -> None:
             count.add(f"call at the end, input at its most, {name}", f"{prompt.system}\n{prompt.text}")
         most = f"{prompt.max_tokens} tokens"
         table.add("call at the end, output", f"{SETTINGS.summary_words} words asked for", bound=f"≤ {most}")
-        table.notes.append(
-            f"The call's input is at most {summary.REQUEST_LENGTH:,} characters; none is made where the agent has saved."
-        )
+        table.notes.append(f"The call's input has at most {summary.REQUEST_LENGTH:,} characters.")
+        table.notes.append("There is no call where the agent's own note stands, nor with `summary.mode` off.")
         if os.environ.get("CARRYOVER_PI_HOSTS"):
             real(table, options.folder, tool)
         else:
             table.notes.append(
-                "The tool is read from the extension's source; with a real pi its request is shown as well."
+                "The tool is read from the extension's source; a real pi's request stands beside it where there is one."
             )
 
 

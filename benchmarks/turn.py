@@ -1,6 +1,7 @@
 """What carryover adds to a turn of pi: the round trip to the child before the model is asked.
 
-The child's peer is a process that answers any line at once. What follows a turn is told without waiting for it.
+The peer is a process that answers any line at once, with the same pi around it or with none. What follows a turn is
+told without waiting for it.
 """
 
 from __future__ import annotations
@@ -10,19 +11,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from _child import Child
+from _child import ECHO, Child
 from _measure import Sample, Table, benchmark, duration, in_turns, timed
 from _scene import NOTE, Scene
 from _session import header, lines
 
 #: Seconds that may be added to a turn, for 95 turns of 100.
 BOUND = 0.005
-ECHO = """\
-import json, sys
-for line in sys.stdin.buffer:
-    sys.stdout.write(json.dumps({"id": json.loads(line)["id"], "ok": True}) + "\\n")
-    sys.stdout.flush()
-"""
 
 
 def main() -> None:
@@ -76,8 +71,8 @@ def real(table: Table, folder: Path, rounds: int) -> None:
     from _pi import hosts, turns
 
     for host in hosts():
-        ours, without, _ = turns(host, folder, rounds, NOTE)
-        add(table, f"added to a turn of pi {host.version}", ours, "without us", without)
+        ours, echo, _ = turns(host, folder, rounds, NOTE)
+        add(table, f"added to a turn of pi {host.version}", ours, "an echo", echo)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
-from carryover.cli import run
+import sys
 
-run()
+from carryover.cli import main
+
+sys.exit(main())

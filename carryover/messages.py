@@ -149,6 +149,22 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "{reason} Try `{command} --help`.",
         "{reason} 请看 `{command} --help`。",
     ),
+    "install.done": (
+        "Registered with {host}; it takes effect when {host} starts next. Undo: carryover uninstall {host}",
+        "已在 {host} 中注册，{host} 下次启动时生效。撤销：carryover uninstall {host}",
+    ),
+    "install.nothing": (
+        "Registered with {host} already; nothing was changed.",
+        "早已在 {host} 中注册，没有改动。",
+    ),
+    "uninstall.done": (
+        "Taken out of {host}. The notes and logs of your projects stay where they are.",
+        "已从 {host} 中移除。各项目的笔记和日志保持原样。",
+    ),
+    "uninstall.nothing": (
+        "Not registered with {host}; nothing was changed.",
+        "没有在 {host} 中注册，没有改动。",
+    ),
     "doctor.ok": ("ok", "正常"),
     "doctor.note": ("note", "注意"),
     "doctor.fault": ("fault", "故障"),
@@ -235,6 +251,18 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "doctor.setting": (
         "setting {key}: from {source}",
         "设置项 {key}：来自 {source}",
+    ),
+    "doctor.registered": (
+        "registered with {host}",
+        "已在 {host} 中注册",
+    ),
+    "doctor.unregistered": (
+        "not registered with {host}",
+        "没有在 {host} 中注册",
+    ),
+    "doctor.unregistered.mend": (
+        "Run: carryover install",
+        "请运行：carryover install",
     ),
     "doctor.secrets_off": (
         "secrets are written as they are: the setting `secrets` is off",

@@ -33,6 +33,11 @@ def lives(who: Owner) -> bool | None:
     return not who.started or _started(who.pid) in ("", who.started)
 
 
+def can_be(pid: int) -> bool:
+    """Whether a process can have that id at all."""
+    return 0 < pid < 2**31
+
+
 def _machine() -> str:
     import platform
 
@@ -40,7 +45,7 @@ def _machine() -> str:
 
 
 def _exists(pid: int) -> bool:
-    if pid <= 0:
+    if not can_be(pid):
         return False
     if sys.platform == "win32":
         return _windows_started(pid) != ""

@@ -49,9 +49,7 @@ class Settings:
     """A sentence for everything that could not be read or used."""
 
 
-def load(
-    project: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object] = _NOTHING
-) -> Settings:
+def load(project: Path | None, environ: Mapping[str, str], overrides: Mapping[str, object] = _NOTHING) -> Settings:
     """The settings for a session in the project folder *project*; *overrides* are the command line's, by key.
 
     Raises SettingsError for an override that is unknown or cannot be used, and for nothing else.
@@ -96,9 +94,7 @@ def cache_dir(environ: Mapping[str, str]) -> Path | None:
     return _platform_dir(environ, "XDG_CACHE_HOME", ".cache", "Caches", "cache")
 
 
-def _platform_dir(
-    environ: Mapping[str, str], variable: str, below_home: str, library: str, leaf: str
-) -> Path | None:
+def _platform_dir(environ: Mapping[str, str], variable: str, below_home: str, library: str, leaf: str) -> Path | None:
     home = home_dir(environ)
     if sys.platform == "win32":
         local = Path(environ.get("LOCALAPPDATA", ""))

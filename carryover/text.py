@@ -28,6 +28,8 @@ def clean(text: str) -> str:
     characters but tab, bidi overrides and invisible tag characters are dropped. Joiners, variation selectors
     and combining marks are kept. Cleaning twice is cleaning once.
     """
+    if text.replace("\n", "").isprintable():  # then there is none of all that, and it is nearly always so
+        return text
     if _SURROGATE.search(text):
         text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     text = _CONTROL.sub("", _LINE_END.sub("\n", text))
@@ -61,8 +63,8 @@ _COSTS = (
     (1, re.compile("[a-z ]+")),
     (2, re.compile("[A-Z]+")),
     (3, re.compile("[\x00-\u04ff]+")),  # digits, punctuation, line ends; other Latin letters, Greek, Cyrillic
+    (4, re.compile("[\u0500-\uffff]+")),  # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners
 )
-_COST_BASIC = 4  # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners
 _COST_ASTRAL = 12  # emoji and rare ideographs
 
 
@@ -81,16 +83,13 @@ def tokens(text: str) -> int:
         rest = kind.sub("", text)
         quarters += cost * (len(text) - len(rest))
         text = rest
-    astral = len(text.encode("utf-16-le", "surrogatepass")) // 2 - len(text)
-    quarters += _COST_BASIC * (len(text) - astral) + _COST_ASTRAL * astral
-    return -(-quarters // 4)
+    return -(-(quarters + _COST_ASTRAL * len(text)) // 4)
 
 
 # --- language ---
 
-# What names large alphabets takes milliseconds to compile. So these stand as text: `re` compiles what is used,
-# when it is, and keeps it.
-_CODE = "(?s)```.*?(?:```|\\Z)|`[^`\n]*`"
+# Not compiled before they are needed: together that takes longer than the rest of this module.
+_CODE = "(?s:```.*?(?:```|\\Z)|`[^`\n]*`)"
 _HAN = "[\u3400-\u4dbf\u4e00-\u9fff]"
 _KANA_OR_HANGUL = "[\u3041-\u30ff\uac00-\ud7a3]"
 # Words of prose only: a path, an address, an identifier or an option says nothing about its writer.
@@ -98,8 +97,7 @@ _WORD = r"(?<![^\s(\"'“‘\u2e80-\uffff])[A-Za-z]{2,}(?=[,;:!?)\"'’”.]*(?:
 
 
 def language(text: str) -> str:
-    """Which of our two message languages the text speaks for: ``"zh"``, ``"en"``, or ``""`` when it does not
-    say.
+    """Which of our two message languages the text speaks for: ``"zh"``, ``"en"``, or ``""`` for neither.
 
     Code, paths and addresses have no vote. Chinese text may be half English words and is still Chinese;
     Japanese and Korean, single Latin words and numbers say nothing.
@@ -115,9 +113,12 @@ def language(text: str) -> str:
 
 # --- our own block ---
 
-_BLOCK = r"(?si)<carryover[ \t][^>\n]{0,400}>.*?(?:</carryover[^>\n]{0,80}>|\Z)"
+_BLOCK = re.compile(
+    r"<carryover[ \t][^>\n]{0,400}>.*?(?:</carryover[^>\n]{0,80}>|\Z)",
+    re.DOTALL | re.IGNORECASE,
+)
 _GAP = "[\\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufe00-\ufe0f\ufeff]*+"
-_MARKER = f"(?i)<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')})"
+_MARKER = f"(?i:<(?={_GAP}(?:/{_GAP})?{_GAP.join('carryover')}))"  # compiled when there is a "<"
 
 
 def strip_blocks(text: str) -> str:
@@ -126,13 +127,12 @@ def strip_blocks(text: str) -> str:
     A block without an end reaches to the end of the text. A block leaves a line end between its neighbours,
     which therefore cannot join to a new one.
     """
-    kept = re.sub(_BLOCK, "\n", text)
+    kept = _BLOCK.sub("\n", text)
     return text if kept == text else kept.strip("\n")
 
 
 def defuse(text: str) -> str:
-    """The text with every ``<carryover`` and ``</carryover`` broken, in whatever case, also with gaps in
-    it."""
+    """The text with every ``<carryover`` and ``</carryover`` broken, whatever its case and the gaps in it."""
     return re.sub(_MARKER, "‹", text) if "<" in text else text
 
 

@@ -134,9 +134,7 @@ def _branch(head: Path) -> str:
 def _is_git_directory(path: Path) -> bool:
     head = path / "HEAD"
     try:
-        return (
-            (is_file(head) or head.is_symlink()) and (path / "objects").is_dir() and (path / "refs").is_dir()
-        )
+        return (is_file(head) or head.is_symlink()) and (path / "objects").is_dir() and (path / "refs").is_dir()
     except (OSError, ValueError):
         return False
 

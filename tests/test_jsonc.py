@@ -57,7 +57,20 @@ def test_what_people_write_is_read(text: str, value: object) -> None:
             "{a: 1}",
             "[1] 2",
         ),
-        *("/* no end", "/*/", "[1] /*", '"open', '["open\\"', "[1,", '{"a"', "NaN", "[Infinity]", "/", "]"),
+        *(
+            "/* no end",
+            "/*/",
+            "[1] /*",
+            "[1] /*/",
+            '"open',
+            '["open\\"',
+            "[1,",
+            '{"a"',
+            "NaN",
+            "[Infinity]",
+            "/",
+            "]",
+        ),
         *("9" * 5000, "\x00", "[1/**/2]"),
     ],
 )
@@ -78,9 +91,7 @@ def test_hostile_nesting_is_an_error_and_not_a_crash() -> None:
         jsonc.container('{"a":' * 200_000)
 
 
-@pytest.mark.parametrize(
-    "unit", ['"', '\\"', "/*", "//", "/", "*", ",", ", ", "[ ", "[,", "/*/", '"\\', "{ ", " "]
-)
+@pytest.mark.parametrize("unit", ['"', '\\"', "/*", "//", "/", "*", ",", ", ", "[ ", "[,", "/*/", '"\\', "{ ", " "])
 def test_hostile_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
     def seconds(count: int) -> float:
         start = time.perf_counter()

@@ -155,9 +155,7 @@ def test_the_root_of_the_file_system_is_refused_unless_named(here: Path, find: F
 
 
 @posix
-def test_the_home_of_the_account_is_refused_when_home_is_unset(
-    here: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_home_of_the_account_is_refused_when_home_is_unset(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import pwd
 
     account = pwd.struct_passwd(("me", "x", 1, 1, "", str(here), ""))
@@ -179,9 +177,7 @@ def test_a_uid_without_a_name_has_no_home_to_refuse(here: Path, monkeypatch: pyt
     assert project.find(here, {}).root == here
 
 
-def test_a_home_folder_under_git_or_with_memory_does_not_take_in_what_is_below(
-    here: Path, find: Find
-) -> None:
+def test_a_home_folder_under_git_or_with_memory_does_not_take_in_what_is_below(here: Path, find: Find) -> None:
     git(here.parent, "init", "--quiet")
     remember(here.parent)
 
@@ -267,6 +263,14 @@ def test_a_bare_git_folder_has_no_checkout_beside_it(here: Path, find: Find) -> 
     tree = linked(app, app / "feature", "feature")
 
     assert find(tree).log_folder == app / ".git" / "carryover"
+    assert find(app).log_folder == app / ".git" / "carryover"
+
+
+def test_a_git_folder_is_bare_when_its_work_tree_configuration_says_so(here: Path, find: Find) -> None:
+    """Where ``git sparse-checkout`` moves ``core.bare`` to."""
+    app = repository(here / "app")
+    (app / ".git" / "config.worktree").write_text("[core]\n\tbare = true\n", encoding="utf-8")
+
     assert find(app).log_folder == app / ".git" / "carryover"
 
 
@@ -389,7 +393,7 @@ def test_a_pointer_file_is_read_as_any_git_or_editor_wrote_it(
         b"gitdir: .git",
         b"gitdir: " + b"a" * 5000,
         b"\xff\xfe",
-        b"x" * 2_000_000,
+        b"gitdir: ../.git" + b"\n" * 2_000_000,
     ],
 )
 def test_a_pointer_file_of_garbage_ends_the_project_and_nothing_is_written_elsewhere(

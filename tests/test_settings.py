@@ -107,18 +107,14 @@ def test_keys_may_be_nested_or_dotted(environ: dict[str, str], user: Write) -> N
     assert loaded.problems == ()
 
 
-def test_a_file_may_have_comments_trailing_commas_and_a_byte_order_mark(
-    environ: dict[str, str], user: Write
-) -> None:
+def test_a_file_may_have_comments_trailing_commas_and_a_byte_order_mark(environ: dict[str, str], user: Write) -> None:
     user(b'\xef\xbb\xbf{ // mine\r\n "carryover": {"summary": {"mode": "off",},},\r\n}')
 
     assert settings.load(None, environ).summary_mode == "off"
 
 
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", b" \n", b"{}", b'{"packages": []}'])
-def test_a_file_that_says_nothing_of_us_changes_nothing(
-    environ: dict[str, str], user: Write, content: bytes
-) -> None:
+def test_a_file_that_says_nothing_of_us_changes_nothing(environ: dict[str, str], user: Write, content: bytes) -> None:
     user(content)
 
     assert settings.load(None, environ) == settings.load(None, {})
@@ -192,9 +188,7 @@ def test_a_project_can_only_switch_off_or_tighten(
     assert [f"may not loosen {key}" in problem for problem in loaded.problems] == [True] * (not tightened)
 
 
-def test_a_project_tightens_even_the_command_line(
-    environ: dict[str, str], root: Path, project: Write
-) -> None:
+def test_a_project_tightens_even_the_command_line(environ: dict[str, str], root: Path, project: Write) -> None:
     project({"carryover": {"secrets": "reject"}})
 
     assert settings.load(root, environ, {"secrets": "off"}).secrets == "reject"
@@ -302,9 +296,7 @@ def test_a_value_that_cannot_be_used_is_left_out_and_said(
 
     assert loaded.sources[key] == "built in"
     assert loaded.summary_words == 99
-    assert [
-        problem.startswith(f"{key} in {path} is ignored: it must be ") for problem in loaded.problems
-    ] == [True]
+    assert [problem.startswith(f"{key} in {path} is ignored: it must be ") for problem in loaded.problems] == [True]
 
 
 def test_a_variable_that_cannot_be_used_is_left_out_and_said(environ: dict[str, str]) -> None:
@@ -317,9 +309,7 @@ def test_a_variable_that_cannot_be_used_is_left_out_and_said(environ: dict[str, 
 
 
 def test_unknown_keys_are_named_in_one_short_sentence(environ: dict[str, str], user: Write) -> None:
-    path = user(
-        {"carryover": {"secrts": 1, "summary": {"\u202eevil" * 100: 1}, "a": 1, "b": 1, "block.size": 2}}
-    )
+    path = user({"carryover": {"secrts": 1, "summary": {"\u202eevil" * 100: 1}, "a": 1, "b": 1, "block.size": 2}})
 
     (problem,) = settings.load(None, environ).problems
 

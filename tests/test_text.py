@@ -70,11 +70,13 @@ def test_truncated_text_is_within_its_limit_and_a_beginning(text: str, limit: in
     assert cut == text or cut == mark[: max(limit, 0)] or text.startswith(cut.removesuffix(mark))
 
 
-@given(st.lists(st.sampled_from([one for one in CHARACTERS if one != "🏽"])), st.integers(1, 40))
-def test_no_character_is_split(parts: list[str], limit: int) -> None:
-    whole = ["".join(parts[:count]) for count in range(len(parts) + 1)]
+@pytest.mark.parametrize("character", [one for one in CHARACTERS if one != "🏽"])
+def test_no_character_is_split(character: str) -> None:
+    text = f"a{character}{character}b"
 
-    assert truncate("".join(parts), limit).removesuffix("…") in whole
+    cuts = {truncate(text, limit, "") for limit in range(len(text) + 1)}
+
+    assert cuts == {"", "a", f"a{character}", f"a{character}{character}", text}
 
 
 @given(characters, st.integers(1, 40))
@@ -86,12 +88,12 @@ def test_a_cut_takes_as_many_characters_as_there_is_room_for(text: str, limit: i
 
 @pytest.mark.parametrize("text", ["\u0301" * 50_000, "🇩" * 50_000, FAMILY * 7_000, "\u200d" * 50_000])
 def test_cutting_endless_characters_takes_no_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     truncate(text, 40_000)
     fit(text, 10_000)
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 # --- cost ---
@@ -119,8 +121,7 @@ def test_cutting_endless_characters_takes_no_time(text: str) -> None:
             36,
         ),
         (
-            "carryover/session/transcripts/pi.py:118 tests/store/test_log.py "
-            "/home/anna/.pi/agent/settings.json",
+            "carryover/session/transcripts/pi.py:118 tests/store/test_log.py /home/anna/.pi/agent/settings.json",
             24,
             24,
         ),
@@ -249,10 +250,10 @@ def test_a_quoted_text_stays_behind_its_marks(text: str) -> None:
     "text", ["<" * 200_000, "<carryover " * 20_000, "< " * 100_000, "\u200b" * 200_000, "`" * 200_000]
 )
 def test_hostile_text_takes_no_time(text: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
 
     strip_blocks(text)
     quote(text)
     language(text)
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 from carryover.errors import CarryoverError
 from carryover.messages import locale_language, say
@@ -15,49 +13,56 @@ from carryover.messages import locale_language, say
 REFUSED, WRONG_USE, INTERRUPTED = 1, 2, 130
 
 
-def run() -> NoReturn:
-    """
-    Run one command and end the process with its exit status.
-
-    A command's garbage and modules are the system's to take back: to look for the one and take the other apart would
-    last a third as long again as to show the note.
-    """
-    gc.disable()
-    status = main()
-    try:
-        sys.stdout.flush()
-        sys.stderr.flush()
-    except OSError:  # a reader that left early, or a full disk
-        status = status or REFUSED
-    os._exit(status)
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status: 0 success, 1 nothing found or refused, 2 wrong use."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     _let_every_character_pass()
+    try:
+        status = _show() if words in ([], ["show"]) and not _completing() else _parse(words)
+        sys.stdout.flush()
+        return status
+    except CarryoverError as error:
+        return _complain(str(error), REFUSED)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough. What is still in the buffer must not be tried again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return REFUSED
+    except OSError as error:
+        return _complain(f"{error.filename or 'output'}: {error.strerror}", REFUSED)
 
+
+def _show() -> int:
+    """What people call most and wait for. Parsing no options costs half as much as everything else together."""
+    from carryover.cli.place import find
+    from carryover.cli.preview import show
+
+    place = find()
+    place.warn_of_settings()
+    return show(place)
+
+
+def _parse(words: list[str]) -> int:
     import click
 
     from carryover.cli.commands import carryover
 
     try:
-        return int(carryover.main(arguments, prog_name="carryover", standalone_mode=False) or 0)
+        return int(carryover.main(words, prog_name="carryover", standalone_mode=False) or 0)
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "carryover"
-        reason = say("cli.usage", _language(), reason=error.format_message(), command=command)
-        return _complain(reason, WRONG_USE)
+        language = locale_language(os.environ)
+        return _complain(say("cli.usage", language, reason=error.format_message(), command=command), WRONG_USE)
     except click.ClickException as error:
         return _complain(error.format_message(), REFUSED)
     except click.Abort:
         return INTERRUPTED
-    except CarryoverError as error:
-        return _complain(str(error), REFUSED)
-    except OSError as error:  # of the output; click itself lets a reader leave early
-        return _complain(f"{error.filename or 'output'}: {error.strerror}", REFUSED)
 
 
-def _language() -> str:
-    return locale_language(os.environ)
+def _completing() -> bool:
+    """Whether it is the shell that asks, for what may follow."""
+    return "_CARRYOVER_COMPLETE" in os.environ
 
 
 def _complain(reason: str, status: int) -> int:

@@ -7,12 +7,12 @@ from importlib import import_module
 import click
 
 from carryover import __version__
-from carryover.cli.here import with_json, with_project
+from carryover.cli.options import with_json, with_project
 
 #: Command -> the module in this folder that holds it, in the order of the help text.
 MODULES = {
     "show": "reading",
-    "brief": "block",
+    "brief": "reading",
     "save": "save",
     "note": "writing",
     "clear": "writing",
@@ -20,6 +20,8 @@ MODULES = {
     "history": "past",
     "log": "past",
     "doctor": "doctor",
+    "install": "install",
+    "uninstall": "install",
     "demo": "demo",
     "completion": "shell",
 }

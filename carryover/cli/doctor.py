@@ -13,12 +13,14 @@ import click
 
 from carryover import __version__
 from carryover.cli import REFUSED
-from carryover.cli.here import Here, find_here, show_json, with_json, with_project
+from carryover.cli.options import here_quietly, with_json, with_project
+from carryover.cli.place import Place, show_json
 from carryover.completion import available
-from carryover.errors import StoreError
+from carryover.errors import InstallError, StoreError
+from carryover.hosts.install import HOSTS
 from carryover.messages import say
 from carryover.process import lives
-from carryover.settings import cache_dir
+from carryover.settings import agent_dir, cache_dir
 from carryover.store.checkpoints import Checkpoints
 from carryover.store.views import Kind
 
@@ -38,7 +40,7 @@ class Finding:
 @with_json
 def doctor() -> int:
     """Tell what does not work as it could, and what mends it. Status 1 when something is at fault."""
-    place = find_here()
+    place = here_quietly()
     findings = [finding for check in CHECKS for finding in check(place)]
     if place.as_json:
         show_json([asdict(finding) for finding in findings])
@@ -48,28 +50,28 @@ def doctor() -> int:
     return REFUSED if any(finding.level == "fault" for finding in findings) else 0
 
 
-def _show(place: Here, finding: Finding) -> None:
+def _show(place: Place, finding: Finding) -> None:
     mark = say(f"doctor.{finding.level}", place.language)
-    click.echo(f"{mark:<5}  {finding.text}")
+    print(f"{mark:<5}  {finding.text}")
     if finding.mend:
-        click.echo(f"       {finding.mend}")
+        print(f"       {finding.mend}")
 
 
-def _program(place: Here) -> Iterator[Finding]:
+def _program(place: Place) -> Iterator[Finding]:
     version = f"carryover {__version__}, Python {python_version()}"
     yield Finding("ok", version)
     if find_spec("watchfiles") is None:
         yield _finding(place, "note", "no_watchfiles")
 
 
-def _project(place: Here) -> Iterator[Finding]:
+def _project(place: Place) -> Iterator[Finding]:
     project = place.store.project
     yield _finding(place, "ok", "project", root=project.root, how=say(f"doctor.how.{project.how}", place.language))
     if project.log_folder != project.folder:
         yield _finding(place, "ok", "log_elsewhere", folder=project.log_folder)
 
 
-def _settings(place: Here) -> Iterator[Finding]:
+def _settings(place: Place) -> Iterator[Finding]:
     for key, source in place.settings.sources.items():
         if source != "built in":
             yield _finding(place, "ok", "setting", key=key, source=source)
@@ -79,7 +81,7 @@ def _settings(place: Here) -> Iterator[Finding]:
         yield _finding(place, "note", "secrets_off")
 
 
-def _log(place: Here) -> Iterator[Finding]:
+def _log(place: Place) -> Iterator[Finding]:
     try:
         known = place.store.known()
     except StoreError as error:
@@ -93,7 +95,7 @@ def _log(place: Here) -> Iterator[Finding]:
         yield _finding(place, "note", "newer", n=known.newer)
 
 
-def _writing(place: Here) -> Iterator[Finding]:
+def _writing(place: Place) -> Iterator[Finding]:
     """Whether a save would work now. Where nothing was ever written, nothing is written to find out."""
     folder = place.store.project.folder
     if not folder.exists():
@@ -110,7 +112,7 @@ def _writing(place: Here) -> Iterator[Finding]:
         yield Finding("fault", writer.problem)
 
 
-def _view(place: Here) -> Iterator[Finding]:
+def _view(place: Place) -> Iterator[Finding]:
     try:
         kind = place.store.view(place.store.known().state).kind
     except StoreError:
@@ -119,14 +121,14 @@ def _view(place: Here) -> Iterator[Finding]:
         yield _finding(place, "note", "cut", path=place.store.view_path)
 
 
-def _signing(place: Here) -> Iterator[Finding]:
+def _signing(place: Place) -> Iterator[Finding]:
     if place.store.key() is None:
         yield _finding(place, "note", "unsigned")
     if cache_dir(place.environ) is None:
         yield _finding(place, "note", "no_cache")
 
 
-def _sessions(place: Here) -> Iterator[Finding]:
+def _sessions(place: Place) -> Iterator[Finding]:
     project = place.store.project
     waiting = [
         one
@@ -140,18 +142,36 @@ def _sessions(place: Here) -> Iterator[Finding]:
         yield _finding(place, "fault", "session_gone", path=file)
 
 
-def _summaries(place: Here) -> Iterator[Finding]:
+def _summaries(place: Place) -> Iterator[Finding]:
     if place.settings.summary_mode == "on":
         yield _finding(place, "ok", f"summary.{available(place.settings) or 'host'}")
     else:
         yield _finding(place, "note", "summary.off")
 
 
-def _finding(place: Here, level: str, key: str, /, **values: object) -> Finding:
+def _hosts(place: Place) -> Iterator[Finding]:
+    """Whether the hosts of this machine know us. One that is not here is no degraded mode."""
+    if not (folder := agent_dir(place.environ)) or not folder.is_dir():
+        return
+    for host in HOSTS:
+        try:
+            plan = host.install(place.environ)
+        except InstallError as error:
+            yield Finding("note", str(error))
+            continue
+        for note in plan.notes:
+            yield Finding("note", note)
+        if any(not change.private for change in plan.changes):
+            yield _finding(place, "note", "unregistered", host=host.name)
+        else:
+            yield _finding(place, "ok", "registered", host=host.name)
+
+
+def _finding(place: Place, level: str, key: str, /, **values: object) -> Finding:
     """A finding whose words stand in the messages: what it is, and, unless all is well, what mends it."""
     mend = "" if level == "ok" else say(f"doctor.{key}.mend", place.language)
     return Finding(level, say(f"doctor.{key}", place.language, **values), mend)
 
 
 #: In this order.
-CHECKS = (_program, _project, _settings, _log, _writing, _view, _signing, _sessions, _summaries)
+CHECKS = (_program, _project, _settings, _log, _writing, _view, _signing, _sessions, _summaries, _hosts)

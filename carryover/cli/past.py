@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from carryover.cli import REFUSED
-from carryover.cli.here import Here, here, show_json, with_json, with_project
+from carryover.cli.options import here, with_json, with_project
+from carryover.cli.place import Place, show_json
 from carryover.cli.wording import first_line, short_id, short_time, source
 from carryover.errors import CarryoverError
 from carryover.memory.events import Event
@@ -45,21 +46,19 @@ def history(event: str, limit: int) -> int:
     if place.as_json:
         show_json([_facts(one) for one in found])
     elif event:
-        click.echo(found[0].text)
+        print(found[0].text)
     else:
         _list(place, found)
     return 0 if found else REFUSED
 
 
-def _list(place: Here, notes: list[Event]) -> None:
+def _list(place: Place, notes: list[Event]) -> None:
     if not notes:
         place.say("note.none")
     for note in notes:
         where = source(note.source or note.op, place.language)
         glimpse = first_line(note.text, GLIMPSE)
-        click.echo(
-            f"{short_id(note.id)}  {short_time(note.at)}  {len(items(note.text)):>3}  {where}  {glimpse}".rstrip()
-        )
+        print(f"{short_id(note.id)}  {short_time(note.at)}  {len(items(note.text)):>3}  {where}  {glimpse}".rstrip())
 
 
 def _facts(event: Event) -> dict[str, object]:
@@ -88,7 +87,7 @@ def log(tail: int) -> int:
         place.say("log.empty", path=place.store.log.path)
     else:
         for event in events:
-            click.echo(_line(event))
+            print(_line(event))
     return 0 if events else REFUSED
 
 

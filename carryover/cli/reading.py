@@ -1,20 +1,19 @@
-"""What is remembered, for a person to read."""
+"""What is remembered: for a person, and as the block that a session is given."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import click
 
-from carryover.cli import REFUSED
-from carryover.cli.here import Here, here, show_json, with_json, with_project
-from carryover.cli.wording import short_time, source
-from carryover.memory.note import items
-from carryover.memory.state import Standing, State
-from carryover.messages import say
+from carryover.cli import preview
+from carryover.cli.options import here, with_json, with_project
+from carryover.cli.place import Place, show_json
+from carryover.memory.brief import Brief, Request
+from carryover.memory.brief import brief as render
+from carryover.project import live_trees
 from carryover.store.pointer import read_pointer
-from carryover.text import truncate
-
-#: Characters of the note, and of each tail beside it, that are shown.
-PREVIEW = 800
+from carryover.text import tokens
 
 
 @click.command()
@@ -22,71 +21,37 @@ PREVIEW = 800
 @with_json
 def show() -> int:
     """Show the note, the last session, and what is on record."""
+    return preview.show(here())
+
+
+@click.command()
+@click.option("--host", type=click.Choice(["pi"]), help="As a session of this host is given it, with its tool named.")
+@click.option(
+    "--budget", type=click.IntRange(min=1), help="Tokens that it may have, where not the setting block.tokens."
+)
+@with_project
+@with_json
+def brief(host: str | None, budget: int | None) -> int:
+    """Print the block that a session started now would be given."""
     place = here()
-    state = place.state()
-    note, tails = state.note(place.tree), state.tails(place.tree)
+    block = _block(place, budget or place.settings.block_tokens, tools=host is not None)
     if place.as_json:
-        show_json(_facts(place, state))
-    elif note is None and not tails:
-        place.say("note.none")
+        show_json(asdict(block) | {"tokens": tokens(block.text)})
     else:
-        click.echo("\n".join(_lines(place, state)))
-    return 0 if tails or (note and note.text) else REFUSED
+        print(block.text)
+    return 0
 
 
-def _lines(place: Here, state: State) -> list[str]:
-    language, project = place.language, place.store.project
-    lines = _note_lines(place, state.note(place.tree))
-    for tail in state.tails(place.tree):
-        kept, messages = tail.covers or ("?", "?")
-        lines += ["", say("show.tail", language, time=short_time(tail.at), kept=kept, messages=messages)]
-        lines += [f"> {line}" for line in truncate(tail.text, PREVIEW).splitlines()]
-    lines.append("")
-    if last := read_pointer(project.folder):
-        lines.append(say("note.last_session", language, path=last))
-    lines.append(say("show.events", language, n=state.events))
-    if damaged := place.store.known().damaged:
-        lines.append(say("show.damaged", language, n=damaged))
-    return lines
-
-
-def _note_lines(place: Here, note: Standing | None) -> list[str]:
-    if note is None or not note.text:
-        return [str(place.store.view_path), say("note.empty", place.language)]
-    saved = say(
-        "show.saved",
-        place.language,
-        time=short_time(note.at),
-        source=source(note.source, place.language),
-        n=len(items(note.text)),
+def _block(place: Place, budget: int, *, tools: bool) -> Brief:
+    project = place.store.project
+    state, withheld = place.delivered()
+    request = Request(
+        project=project.root.name,
+        tree=project.tree,
+        tokens=budget,
+        tools=tools,
+        last_session=read_pointer(project.folder) or None,
+        live_trees=live_trees(project),
+        unreadable=(withheld,) if withheld else (),
     )
-    lines = [str(place.store.view_path), saved, "", truncate(note.text, PREVIEW)]
-    if len(note.text) > PREVIEW:
-        lines += ["", say("show.more", place.language, n=len(note.text) - PREVIEW)]
-    return lines
-
-
-def _facts(place: Here, state: State) -> dict[str, object]:
-    project, note = place.store.project, state.note(place.tree)
-    return {
-        "project": str(project.root),
-        "tree": project.tree,
-        "view": str(place.store.view_path),
-        "note": _standing(note) | {"open": len(items(note.text))} if note else None,
-        "tails": [_standing(tail) | {"covers": tail.covers} for tail in state.tails(place.tree)],
-        "older_tails": state.older_tails(place.tree),
-        "last_session": read_pointer(project.folder) or None,
-        "events": state.events,
-        "damaged": place.store.known().damaged,
-    }
-
-
-def _standing(one: Standing) -> dict[str, object]:
-    return {
-        "id": one.id,
-        "at": one.at,
-        "source": one.source,
-        "by": one.by,
-        "session": one.session,
-        "text": one.text,
-    }
+    return render(state, request)

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from carryover.cli import REFUSED
-from carryover.cli.here import Here, here, with_project
+from carryover.cli.options import here, with_project
+from carryover.cli.place import Place
 from carryover.session import saver
 from carryover.store.checkpoints import Checkpoint, Checkpoints
 from carryover.store.pointer import read_pointer
@@ -40,13 +41,13 @@ def save(session: Path | None) -> int:
     return 0
 
 
-def _nearest_session(place: Here) -> Path | None:
+def _nearest_session(place: Place) -> Path | None:
     """The session whose agent called us, as pi tells its commands; else the project's last one."""
     name = place.environ.get("PI_SESSION_FILE") or read_pointer(place.store.project.folder)
     return Path(name) if name else None
 
 
-def _checkpoint(place: Here, file: Path) -> Checkpoint:
+def _checkpoint(place: Place, file: Path) -> Checkpoint:
     """Where that session stands: as it says itself while it runs, else all of it."""
     project = place.store.project
     known = Checkpoints(project.log_folder, place.store.system).all()
@@ -65,7 +66,7 @@ def _checkpoint(place: Here, file: Path) -> Checkpoint:
     )
 
 
-def _sum_up(place: Here, checkpoint: Checkpoint) -> None:
+def _sum_up(place: Place, checkpoint: Checkpoint) -> None:
     """Tier 2. The last messages are on disk: whatever happens here loses nothing."""
     from carryover.completion import available, complete
 

@@ -19,4 +19,4 @@ def completion(shell: str) -> None:
     made = get_completion_class(shell)
     assert made is not None  # click brings these three along
     root = click.get_current_context().find_root().command
-    click.echo(made(root, {}, "carryover", "_CARRYOVER_COMPLETE").source())
+    print(made(root, {}, "carryover", "_CARRYOVER_COMPLETE").source())

@@ -7,8 +7,9 @@ from typing import BinaryIO
 import click
 
 from carryover.cli import REFUSED
-from carryover.cli.here import Here, here, show_json, with_json, with_project
+from carryover.cli.options import here, with_json, with_project
 from carryover.cli.past import complete_note
+from carryover.cli.place import Place, show_json
 from carryover.cli.wording import short_time
 from carryover.errors import EventRefused
 from carryover.session import notes
@@ -31,19 +32,19 @@ def note(file: BinaryIO | None) -> int:
     return _print(place) if file is None else _replace(place, file)
 
 
-def _print(place: Here) -> int:
+def _print(place: Place) -> int:
     standing = place.state().note(place.tree)
     text = standing.text if standing is not None else ""
     if place.as_json:
         show_json({"text": text})
     elif text:
-        click.echo(text)
+        print(text)
     else:
         place.say("note.none" if standing is None else "note.empty")
     return 0 if text else REFUSED
 
 
-def _replace(place: Here, file: BinaryIO) -> int:
+def _replace(place: Place, file: BinaryIO) -> int:
     content = file.read(4 * notes.LARGEST + 1)  # a character has at most four bytes: what is longer is refused as it is
     try:
         text = content.decode("utf-8")

@@ -28,11 +28,18 @@ class Event:
     a log is untrusted bytes.
     """
 
-    __slots__ = ("fields", "line")
+    __slots__ = ("fields", "id", "line", "op", "session", "source", "tree")
 
     def __init__(self, fields: dict[str, Any], line: bytes = b"") -> None:
         self.fields = fields
         self.line = line
+        # What a fold asks of every event, some of it several times, is taken out once.
+        self.id = self._text("id")
+        self.op = self._text("op")
+        self.session = self._text("session")
+        self.source = self._text("source")
+        #: The work tree it belongs to; empty for the main one.
+        self.tree = self._text("tree")
 
     def __repr__(self) -> str:
         return f"Event({self.op} {self.id})"
@@ -42,31 +49,14 @@ class Event:
         return value if isinstance(value, str) else ""
 
     @property
-    def id(self) -> str:
-        return self._text("id")
-
-    @property
     def at(self) -> str:
         """When it was written: ISO 8601 with the writer's own offset."""
         return self._text("at")
 
     @property
-    def op(self) -> str:
-        return self._text("op")
-
-    @property
     def by(self) -> str:
         """Who wrote it (human, agent, tool, hook), as set by the code path that wrote it."""
         return self._text("by")
-
-    @property
-    def session(self) -> str:
-        return self._text("session")
-
-    @property
-    def tree(self) -> str:
-        """The work tree it belongs to; empty for the main one."""
-        return self._text("tree")
 
     @property
     def branch(self) -> str:
@@ -75,10 +65,6 @@ class Event:
     @property
     def text(self) -> str:
         return self._text("text")
-
-    @property
-    def source(self) -> str:
-        return self._text("source")
 
     @property
     def origin(self) -> str:

@@ -22,6 +22,8 @@ _SAYS_DONE = re.compile(
     r"|已经?完成了?(?:的?(?:任务|事项|工作|项目|部分|内容))? ?"
     r"|完成了?(?:的(?:任务|事项|工作|项目|部分|内容))? ?)+"
 )
+#: What stands, in the casefolded text, where anything at all is finished: strokes, a box that is not empty, a word.
+_MAYBE_FINISHED = re.compile(r"~~|[\[［【](?![ \t　]*[\]］】])|done|completed|finished|完成")
 _MARKUP = re.compile(r"[*_`~]+")
 _END_PUNCTUATION = " .,;:!?…。，；：！？、"
 
@@ -43,6 +45,8 @@ def finish(text: str) -> str:
     One thing overrules this: an empty check box is open work, so it stays, and with it what it is nested in.
     What stays keeps its bytes, but for CRLF, which becomes LF. Doing it twice is doing it once.
     """
+    if not _MAYBE_FINISHED.search(text.casefold()):
+        return text.replace("\r\n", "\n").replace("\r", "\n")
     outline = parse(text)
     dropped = _finished(outline)
     if not dropped:

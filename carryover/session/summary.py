@@ -53,9 +53,7 @@ def word_count(text: str) -> int:
     """
     rest, characters = _CJK.subn(" ", text)
     chunks = (chunk for chunk in rest.split() if any(map(str.isalnum, chunk)))
-    return sum(1 + (len(chunk) - 1) // _WORD_LENGTH for chunk in chunks) + round(
-        characters / _CHARACTERS_PER_WORD
-    )
+    return sum(1 + (len(chunk) - 1) // _WORD_LENGTH for chunk in chunks) + round(characters / _CHARACTERS_PER_WORD)
 
 
 # ---------------------------------------------------------------- asking
@@ -256,9 +254,7 @@ def _stem(word: str) -> str:
 _CJK_RANGES = "\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _CJK = re.compile(f"[{_CJK_RANGES}]")
 _RUN = re.compile(f"[{_CJK_RANGES}]+|[^\\W{_CJK_RANGES}]+")
-_COMMON = re.compile(
-    "an?|and|are|as|at|be|been|by|for|from|in|is|its?|of|on|or|that|the|then|this|to|was|with"
-)
+_COMMON = re.compile("an?|and|are|as|at|be|been|by|for|from|in|is|its?|of|on|or|that|the|then|this|to|was|with")
 _ENDING = re.compile("(?<=...)(?:ing|ed|er|es|s|e)$")
 _TAG = re.compile(r"<(?=\s*/?\s*(?:old-note|conversation)\b)", re.IGNORECASE)
 _FENCE = re.compile(r"\s*(?:```|~~~)")
@@ -266,9 +262,7 @@ _WRAPPER = re.compile(r"\s*```(?:markdown|md|text)?\s*")
 _FINISHED = re.compile(r"(?:#{1,6}\s+)?[*_]{0,2}(?:Finished|已完成)[*_]{0,2}\s*[:：]", re.IGNORECASE)
 # Not what has an open box: should a model go on with the note behind the trailer, then all of it is the note.
 _LISTED = re.compile(r"(?!.*\[ ?\])(?:\s*(?:[-*+•]|\d+[.)])\s|\s+\S)")
-_PREFACE = re.compile(
-    r"\A\s*(?:here(?:'s|’s| is)|below is|以下是|下面是)[^\n]{0,120}[:：]\s*\n", re.IGNORECASE
-)
+_PREFACE = re.compile(r"\A\s*(?:here(?:'s|’s| is)|below is|以下是|下面是)[^\n]{0,120}[:：]\s*\n", re.IGNORECASE)
 _NOTHING = frozenset(wording.nothing.strip(".。").casefold() for wording in (ENGLISH, CHINESE))
 _REFUSAL = re.compile(
     r"i(?:['’]?m| am) (?:sorry|unable|not able)|i (?:can['’]?t|cannot|can not|won['’]?t|apologi[sz]e)\b"

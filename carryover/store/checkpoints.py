@@ -11,13 +11,17 @@ import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from carryover.process import Owner
+from carryover.errors import StoreUnavailable
+from carryover.process import Owner, can_be
 from carryover.store import files
 from carryover.store.files import FileSystem
 
 FOLDER = "carryover.sessions"
 LARGEST = 64_000
-_PLAIN = re.compile(r"[A-Za-z0-9-]{1,64}")
+#: Numbers are offsets and counts; beyond this they are nobody's.
+LARGEST_NUMBER = 2**53
+#: What may be a file's name as it is: in no file system another's, nor a device's.
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{7,63}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,17 +55,21 @@ class Checkpoints:
         self.system = system
 
     def keep(self, checkpoint: Checkpoint) -> None:
-        """Write it, durably. Raises `OSError` or `StoreUnavailable` where that cannot be done."""
-        files.make_folder(self.system, self.folder)
-        data = json.dumps(asdict(checkpoint), ensure_ascii=True, separators=(",", ":")).encode()
-        files.replace(self.system, self.path(checkpoint.session), data)
+        """Write it, durably. Raises `StoreUnavailable` where that cannot be done."""
+        with files.explained("write to", self.folder):
+            files.make_folder(self.system, self.folder)
+            files.sweep(self.system, self.folder)
+            data = json.dumps(asdict(checkpoint), ensure_ascii=True, separators=(",", ":")).encode()
+            files.replace(self.system, self.path(checkpoint.session), data)
 
     def drop(self, session: str) -> bool:
-        """Remove it; False where somebody else has done so already."""
-        try:
-            self.system.unlink(self.path(session))
-        except FileNotFoundError:
-            return False
+        """Remove it; False where somebody else has done so already. Raises `StoreUnavailable` where it cannot go."""
+        with files.explained("write to", self.folder):
+            try:
+                files.refuse_unless_folder(self.folder)
+                self.system.unlink(self.path(session))
+            except FileNotFoundError:
+                return False
         return True
 
     def find(self, session: str) -> Checkpoint | None:
@@ -69,11 +77,18 @@ class Checkpoints:
         return self._read(self.path(session))
 
     def all(self) -> list[Checkpoint]:
-        """Every checkpoint that can be read, by session; one that cannot be read says nothing about anybody."""
-        try:
-            names = sorted(entry.name for entry in self.folder.iterdir() if entry.suffix == ".json")
-        except (FileNotFoundError, NotADirectoryError):
-            return []
+        """
+        Every checkpoint that can be read, by session; one that cannot be read says nothing about anybody.
+
+        Raises:
+            StoreUnavailable: their folder cannot be read, or is a link to elsewhere.
+        """
+        with files.explained("read", self.folder):
+            try:
+                files.refuse_unless_folder(self.folder)
+                names = sorted(entry.name for entry in self.folder.iterdir() if entry.suffix == ".json")
+            except (FileNotFoundError, NotADirectoryError):
+                return []
         return [one for name in names if (one := self._read(self.folder / name)) is not None]
 
     def path(self, session: str) -> Path:
@@ -90,15 +105,11 @@ class Checkpoints:
             owner = data["owner"]
             data["owner"] = Owner(int(owner["pid"]), str(owner["started"]), str(owner["machine"])) if owner else None
             checkpoint = Checkpoint(**data)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        except (OSError, StoreUnavailable, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
-        numbers = (
-            checkpoint.since,
-            checkpoint.before,
-            checkpoint.users,
-            checkpoint.messages,
-            checkpoint.counted,
-        )
-        words = (checkpoint.session, checkpoint.file, checkpoint.tree, checkpoint.raw, checkpoint.language)
-        sound = all(type(one) is int and one >= 0 for one in numbers) and all(isinstance(one, str) for one in words)
+        fields = {name: value for name, value in asdict(checkpoint).items() if name != "owner"}
+        numbers = [fields.pop(name) for name in ("since", "before", "users", "messages", "counted")]
+        sound = all(type(one) is int and 0 <= one < LARGEST_NUMBER for one in numbers)
+        sound = sound and all(isinstance(one, str) for one in fields.values())
+        sound = sound and (checkpoint.owner is None or can_be(checkpoint.owner.pid))
         return checkpoint if sound and self.path(checkpoint.session) == path else None

@@ -22,6 +22,8 @@ _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _BINARY = getattr(os, "O_BINARY", 0)
 _NONBLOCK = getattr(os, "O_NONBLOCK", 0)  # a pipe in a file's place must not hang us
 
+#: Bytes.
+READ_AT_ONCE = 64 * 1024
 #: How the name of a file begins that is to take another's place.
 DRAFT = ".carryover."
 #: Seconds after which nobody is writing a draft any more.
@@ -76,6 +78,9 @@ class FileSystem:
         descriptor = os.open(path, os.O_RDONLY)
         try:
             os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems sync no folders
+                raise
         finally:
             os.close(descriptor)
 
@@ -105,22 +110,27 @@ def locked(files: FileSystem, path: Path, seconds: float = LOCK_SECONDS) -> Iter
     """
     Hold the lock file at *path*.
 
+    Who waits for it holds a second lock, the next turn, for which everybody asks first. Otherwise one that lets go and
+    takes again at once would shut out all the others.
+
     Raises:
-        StoreUnavailable: another process has held it for *seconds*, or the file system has no locks.
+        StoreUnavailable: others have held it for *seconds*, or the file system has no locks.
     """
-    descriptor = files.open(path, os.O_RDWR | os.O_CREAT)
+    deadline = time.monotonic() + seconds
+    descriptors = []
     try:
-        deadline = time.monotonic() + seconds
-        pause = 0.0005
-        while not _try_lock(files, descriptor, path):
-            if time.monotonic() > deadline:
-                reason = f"another process has held it for {seconds:g} seconds"
-                raise StoreUnavailable(f"cannot lock {path}: {reason}; try again when it is done")
-            time.sleep(pause)
-            pause = min(pause * 2, 0.02)
+        for name in (path.with_name(f"{path.name}.next"), path):
+            descriptors.append(files.open(name, os.O_RDWR | os.O_CREAT))
+            while not _try_lock(files, descriptors[-1], path):
+                if time.monotonic() > deadline:
+                    reason = f"another process has held it for {seconds:g} seconds"
+                    raise StoreUnavailable(f"cannot lock {path}: {reason}; try again when it is done")
+                time.sleep(0.0005 + os.urandom(1)[0] / 100_000)  # never twice the same, so that nobody is always late
+        files.close(descriptors.pop(0))
         yield
     finally:
-        files.close(descriptor)
+        for descriptor in descriptors:
+            files.close(descriptor)
 
 
 def _try_lock(files: FileSystem, descriptor: int, path: Path) -> bool:
@@ -214,12 +224,20 @@ def read(path: Path, limit: int, offset: int = 0) -> bytes | None:
         return None
     try:
         refuse_unless_regular(path, os.fstat(descriptor))
-    except StoreUnavailable:
+        os.lseek(descriptor, offset, os.SEEK_SET)
+        return _read(descriptor, limit)
+    finally:
         os.close(descriptor)
-        raise
-    with os.fdopen(descriptor, "rb") as file:
-        file.seek(offset)
-        return file.read(limit)
+
+
+def _read(descriptor: int, limit: int) -> bytes:
+    """Read to the end, or up to *limit* bytes. A file object around the ten small reads of a save would double them."""
+    pieces: list[bytes] = []
+    left = limit
+    while left and (piece := os.read(descriptor, READ_AT_ONCE if left < 0 else min(left, READ_AT_ONCE))):
+        pieces.append(piece)
+        left -= len(piece) if limit >= 0 else 0
+    return b"".join(pieces)
 
 
 def make_folder(files: FileSystem, path: Path, *, durable: bool = True) -> None:
@@ -236,16 +254,23 @@ def make_folder(files: FileSystem, path: Path, *, durable: bool = True) -> None:
             make_folder(files, path.parent, durable=durable)
         with suppress(FileExistsError):  # another process was faster
             files.make_folder(path)
-    if durable and not any(path.iterdir()):
+    if durable and _is_empty(path):
         files.sync_folder(path.parent)
+
+
+def _is_empty(folder: Path) -> bool:
+    with os.scandir(folder) as entries:
+        return next(entries, None) is None
 
 
 def sweep(files: FileSystem, folder: Path) -> None:
     """Take away the drafts of processes that were killed; a young one may be in use."""
     with suppress(OSError):  # it is only tidying
-        for path in list(folder.iterdir()):
-            is_draft = path.name.startswith(DRAFT) and path.suffix == ".tmp"
-            if is_draft and time.time() - path.lstat().st_mtime > DRAFT_SECONDS:
+        for name in os.listdir(folder):  # noqa: PTH208 - each save looks, and few of the names become paths
+            if not (name.startswith(DRAFT) and name.endswith(".tmp")):
+                continue
+            path = folder / name
+            if time.time() - path.lstat().st_mtime > DRAFT_SECONDS:
                 files.unlink(path)
 
 

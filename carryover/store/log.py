@@ -29,7 +29,7 @@ NAMED_DAMAGE = 20
 #: Bytes before a position by which it is known again; a line's own checksum and signature are shorter.
 CHECKED = 96
 
-_SEGMENT = re.compile(r"carryover\.([0-9]{4}|[1-9][0-9]{4,})\.log")
+_SEGMENTS = re.compile(r"/carryover\.([0-9]{4}|[1-9][0-9]{4,})\.log(?=/)")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -89,14 +89,15 @@ class Log:
     def segment(self, number: int) -> Path:
         return self.folder / f"carryover.{number:04}.log"
 
-    def pieces(self) -> dict[int, Path]:
-        """The files that make up the log, by number, oldest first; the last one is written to."""
+    def pieces(self, since: int = 1) -> dict[int, Path]:
+        """The files that make up the log, from number *since* on, oldest first; the last one is written to."""
         try:
-            names = [entry.name for entry in self.folder.iterdir()]
+            names = os.listdir(self.folder)  # noqa: PTH208 - a path for each would take longer than all the rest
         except (FileNotFoundError, NotADirectoryError):
             names = []
-        numbers = sorted(int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name)))
-        found = {number: self.segment(number) for number in numbers}
+        # Asked for several times in a save; so all names are looked through at once, and few become paths.
+        numbers = sorted(map(int, _SEGMENTS.findall("/".join(["", *names, ""]))))
+        found = {number: self.segment(number) for number in numbers if number >= since}
         following = numbers[-1] + 1 if numbers else 1
         if self.renamed.name in names and files.read(self.renamed, 1):
             found[following] = self.renamed
@@ -104,30 +105,34 @@ class Log:
         found[following] = self.path
         return found
 
-    def read(self, since: Position | None = None) -> Reading:
+    def read(self, since: Position | None = None, into: Callable[[list[Event]], None] | None = None) -> Reading:
         """
         Everything after *since*, in the order of the files. Needs no lock: what is half written is left for later.
+
+        *into* is given the events file by file, in the place of `Reading.events`: a long log need not be held whole.
 
         Raises:
             StoreUnavailable: it cannot be read, which is never the same as empty.
         """
         reading = Reading(position=since or Position())
         with files.explained("read", self.path):
-            while not self._read_pieces(self.pieces(), reading):
+            while not self._read_pieces(self.pieces(reading.position.segment), reading, into):
                 pass  # a file was renamed under our hands: go on from where we are, by the names of now
         return reading
 
-    def _read_pieces(self, pieces: dict[int, Path], reading: Reading) -> bool:
+    def _read_pieces(
+        self, pieces: dict[int, Path], reading: Reading, into: Callable[[list[Event]], None] | None
+    ) -> bool:
         """Read on; False where a file was renamed meanwhile: it may not be the one that it was taken for."""
+        first = reading.position.segment
         for number, path in pieces.items():
-            if number < reading.position.segment:
+            if number < first:
                 continue
             fresh = number > reading.position.segment
             offset = 0 if fresh else reading.position.offset
             start = max(0, offset - CHECKED)
             content = files.read(path, -1, start)
-            renamed = path in (self.path, self.renamed) and self.pieces() != pieces
-            if renamed or (content is None and path != self.path):
+            if self._has_moved(number, path, pieces) or (content is None and path != self.path):
                 return False
             if not content or len(content) == offset - start:
                 continue  # the position stays behind the last line that there is
@@ -136,9 +141,21 @@ class Log:
                 if number > 1 and number - 1 not in pieces:
                     reading.refuse(0, "the segments before it are missing")
             self._take(content[offset - start :], reading, whole=path != self.path)
+            if into is not None:
+                into(reading.events)
+                reading.events = []
             used = reading.position.offset - start
             reading.position = replace(reading.position, check=_print(content[max(0, used - CHECKED) : used]))
         return True
+
+    def _has_moved(self, number: int, path: Path, pieces: dict[int, Path]) -> bool:
+        """Whether a live file was renamed since *pieces* was listed: to the segment it was counted as, or by 1.x."""
+        if path not in (self.path, self.renamed):
+            return False
+        if os.path.lexists(self.segment(number)):
+            return True
+        fresh = self.renamed not in pieces.values() and os.path.lexists(self.renamed)
+        return fresh and bool(files.read(self.renamed, 1))
 
     def still_holds(self, position: Position) -> bool:
         """Whether the log up to *position* is the one that was read, by the end of the line before it."""
@@ -146,9 +163,16 @@ class Log:
             return position == Position()
         start = max(0, position.offset - CHECKED)
         with files.explained("read", self.path):
-            path = self.pieces().get(position.segment)
+            path = self._piece(position.segment)
             content = files.read(path, position.offset - start, start) if path is not None else None
         return content is not None and len(content) == position.offset - start and _print(content) == position.check
+
+    def _piece(self, number: int) -> Path | None:
+        """What `pieces` has under *number*; that it is the live file is seen without a look at every name."""
+        live = number == 1 or os.path.lexists(self.segment(number - 1))
+        if live and not os.path.lexists(self.segment(number)) and not os.path.lexists(self.renamed):
+            return self.path
+        return self.pieces(number).get(number)
 
     def find(self, wanted: str, name: str = "id") -> Event | None:
         """An event whose field *name* is *wanted*, looked for from the newest segment back."""

@@ -13,10 +13,11 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from carryover.errors import StoreUnavailable
+from carryover.memory.events import Event
 from carryover.memory.state import EMPTY, OutOfOrder, State, dump, fold, load
 from carryover.store import files
 from carryover.store.files import FileSystem
-from carryover.store.log import NAMED_DAMAGE, Damage, Log, Position
+from carryover.store.log import NAMED_DAMAGE, Damage, Log, Position, Reading
 
 FORMAT = 2
 #: Events that a reading may find new before it is worth a new snapshot: a millisecond's work, and so no save has to
@@ -48,7 +49,15 @@ def known(log: Log, start: Known | Path | None) -> Known:
     if start is not None and log.still_holds(start.position):
         with suppress(OutOfOrder):
             return advance(log, start)
-    return advance(log, Known())
+    return everything(log)
+
+
+def everything(log: Log) -> Known:
+    """All of *log*: file by file, or at once where one file's events do not simply follow the last one's."""
+    with suppress(OutOfOrder):
+        return advance(log, Known())
+    reading = log.read()
+    return _with(Known(), reading, fold(reading.events), len(reading.events))
 
 
 def advance(log: Log, start: Known) -> Known:
@@ -58,16 +67,26 @@ def advance(log: Log, start: Known) -> Known:
     Raises:
         OutOfOrder: what came since does not simply follow; read from the first line.
     """
-    reading = log.read(start.position)
+    state, fresh = start.state, 0
+
+    def take(events: list[Event]) -> None:
+        nonlocal state, fresh
+        if events:
+            state, fresh = fold(events, state), fresh + len(events)
+
+    return _with(start, log.read(start.position, take), state, fresh)
+
+
+def _with(start: Known, reading: Reading, state: State, fresh: int) -> Known:
     return replace(
         start,
-        state=fold(reading.events, start.state) if reading.events else start.state,
+        state=state,
         position=reading.position,
         damage=(*start.damage, *reading.damage)[:NAMED_DAMAGE],
         damaged=start.damaged + reading.damaged,
         newer=start.newer + reading.newer,
         torn=reading.torn,
-        fresh=start.fresh + len(reading.events),
+        fresh=start.fresh + fresh,
     )
 
 

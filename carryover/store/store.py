@@ -41,6 +41,7 @@ IGNORED = (
     "/carryover.log.1",
     "/carryover.[0-9]*.log",
     "/carryover.lock",
+    "/carryover.lock.next",
     "/carryover.sessions/",
     "/carryover.trace",
     "/.carryover-session",
@@ -334,7 +335,7 @@ class Writer:
         try:
             return snapshot.advance(self.store.log, self.known)
         except OutOfOrder:
-            return snapshot.advance(self.store.log, Known())
+            return snapshot.everything(self.store.log)
 
     # ------------------------------------------------------------ the view
 

@@ -14,12 +14,14 @@ import carryover
 from carryover.cli import main
 
 
-def run(*words: str, cwd: Path, stdout: int = subprocess.PIPE, **environ: str) -> subprocess.CompletedProcess[bytes]:
+def run(
+    *words: str, cwd: Path, stdout: int = subprocess.PIPE, feed: bytes = b"", **environ: str
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         [sys.executable, "-m", "carryover", *words],
         cwd=cwd,
         env={**os.environ, **environ},
-        stdin=subprocess.DEVNULL,
+        input=feed,
         stdout=stdout,
         stderr=subprocess.PIPE,
         check=False,
@@ -58,6 +60,15 @@ def test_a_stream_without_the_characters_shows_escapes(tmp_path: Path) -> None:
     assert rb"\u8bf7\u770b" in done.stderr
 
 
+def test_show_without_options_is_the_same_command_as_with_them(project: Path) -> None:
+    run("note", "--set", "-", cwd=project, feed=b"- [ ] first\n")
+
+    plain = [run(*words, cwd=project).stdout for words in ([], ["show"])]
+    parsed = [run(*words, cwd=project).stdout for words in (["--project", "."], ["show", "--project", "."])]
+
+    assert len({*plain, *parsed}) == 1
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii", "gb2312"])
 def test_json_is_whole_on_every_stream(project: Path, encoding: str) -> None:
     (project / "note.md").write_text("- [ ] 解析器 \U0001f600\n", "utf-8")
@@ -68,14 +79,17 @@ def test_json_is_whole_on_every_stream(project: Path, encoding: str) -> None:
     assert json.loads(done.stdout.decode(encoding)) == {"text": "- [ ] 解析器 \U0001f600"}
 
 
-def test_a_c_locale_is_no_hindrance(project: Path) -> None:
+@pytest.mark.parametrize("mode", ["1", "0"])
+def test_a_c_locale_is_no_hindrance(project: Path, mode: str) -> None:
     (project / "note.md").write_text("- [ ] 解析器\n", "utf-8")
-    run("note", "--set", "note.md", cwd=project, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
 
-    done = run("show", cwd=project, LC_ALL="C", PYTHONCOERCECLOCALE="0", PYTHONUTF8="0")
+    done = [
+        run(*words, cwd=project, LC_ALL="C", PYTHONCOERCECLOCALE=mode, PYTHONUTF8=mode)
+        for words in (["note", "--set", "note.md"], ["show"], ["log"])
+    ]
 
-    assert done.returncode == 0
-    assert "- [ ] 解析器" in done.stdout.decode()
+    assert [one.returncode for one in done] == [0, 0, 0]
+    assert done[1].stdout.partition(b"- [ ] ")[2].startswith(("解析器".encode(), rb"\u89e3\u6790\u5668"))
 
 
 def test_a_note_is_shown_on_a_stream_without_its_characters(project: Path) -> None:
@@ -100,19 +114,23 @@ def test_commands_are_completed(tmp_path: Path) -> None:
     assert done.stdout.split() == [b"plain,completion"]
 
 
-def test_a_reader_that_leaves_early_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["show"], ["show", "--json"], ["completion", "fish"]])
+def test_a_reader_that_leaves_early_is_no_error(project: Path, words: list[str]) -> None:
+    run("note", "--set", "-", cwd=project, feed=b"- [ ] first\n")
     reading, writing = os.pipe()
     os.close(reading)
 
-    done = run("completion", "fish", cwd=tmp_path, stdout=writing)
+    done = run(*words, cwd=project, stdout=writing)
     os.close(writing)
 
     assert done.stderr == b""
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_output_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+@pytest.mark.parametrize("words", [["show"], ["completion", "fish"]])
+def test_output_that_cannot_be_written_is_said(project: Path, words: list[str]) -> None:
+    run("note", "--set", "-", cwd=project, feed=b"- [ ] first\n")
     with Path("/dev/full").open("wb") as full:
-        done = run("completion", "fish", cwd=tmp_path, stdout=full.fileno())
+        done = run(*words, cwd=project, stdout=full.fileno())
 
     assert (done.returncode, done.stderr) == (1, b"carryover: output: No space left on device\n")

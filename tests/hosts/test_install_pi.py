@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from carryover import settings
+from carryover import jsonc, settings
 from carryover.errors import InstallError
 from carryover.hosts import install
 from carryover.hosts.install import files
@@ -118,8 +118,6 @@ def content(file: Path) -> bytes | None:
 
 
 def entries(file: Path) -> list[object]:
-    from carryover import jsonc
-
     found = jsonc.loads(file.read_text(encoding="utf-8"))
     assert isinstance(found, dict)
     listed = found["packages"]
@@ -181,8 +179,6 @@ def test_a_newer_version_takes_the_place_of_an_older_one(
 @pytest.mark.parametrize("start", STARTS)
 def test_pi_may_rewrite_the_file_in_between(pi: Pi, environ: dict[str, str], file: Path, start: bytes | None) -> None:
     """pi writes the whole file anew, without comments, whenever one of its settings changes."""
-    from carryover import jsonc
-
     put(file, start)
     pi.install(environ).apply()
     installed = jsonc.loads(file.read_text(encoding="utf-8"))
@@ -214,6 +210,16 @@ def test_a_file_that_we_made_stays_when_something_was_added(pi: Pi, environ: dic
     pi.uninstall(environ).apply()
 
     assert content(file) == b'{\n  "theme": "dark"\n}\n'
+
+
+def test_a_list_that_was_the_users_stays_though_it_is_empty(pi: Pi, environ: dict[str, str], file: Path) -> None:
+    file.write_bytes(b'{"packages": []}')
+    pi.install(environ).apply()
+    file.write_bytes(file.read_bytes() + b"\n")
+
+    pi.uninstall(environ).apply()
+
+    assert content(file) == b'{"packages": []}\n'
 
 
 def test_a_users_edit_stays_to_the_byte(pi: Pi, environ: dict[str, str], file: Path) -> None:
@@ -464,6 +470,30 @@ def test_a_failed_write_leaves_the_file_whole_and_nothing_beside_it(
 
     assert content(file) == b"{}"
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_the_bytes_are_on_the_disk_before_the_name_leads_to_them(
+    pi: Pi, environ: dict[str, str], file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_bytes(b"{}")
+    plan = pi.install(environ)
+    calls: list[str] = []
+    sync, rename = os.fsync, os.replace
+
+    def note_sync(descriptor: int) -> None:
+        sync(descriptor)
+        calls.append("folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file")
+
+    def note_rename(source: Path, target: Path) -> None:
+        rename(source, target)
+        calls.append("rename")
+
+    monkeypatch.setattr(os, "fsync", note_sync)
+    monkeypatch.setattr(os, "replace", note_rename)
+    plan.apply()
+
+    each = ["file", "rename"] if sys.platform == "win32" else ["file", "rename", "folder"]
+    assert calls == each * len(plan.changes)
 
 
 def test_pis_own_lock_is_respected_while_it_is_fresh(

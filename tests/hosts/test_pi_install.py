@@ -204,9 +204,7 @@ def test_pi_installs_the_repositorys_folder(host: Host, checkout: Path, installe
     assert (host.packages(), host.start()) == ([], 0)
 
 
-def test_pi_installs_the_repository_from_git(
-    host: Host, checkout: Path, installer: Pi, tmp_path: Path
-) -> None:
+def test_pi_installs_the_repository_from_git(host: Host, checkout: Path, installer: Pi, tmp_path: Path) -> None:
     need(shutil.which("npm"), "npm, which pi runs after cloning")
     publish(checkout, tmp_path / "remote" / "someone" / "pi-carryover.git", host)
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -259,7 +260,7 @@ def test_folding_bit_by_bit_is_folding_at_once(events: list[Event], cuts: list[i
     bounds = [0, *sorted(cuts), len(events)]
     state = State()
 
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         try:
             state = fold(events[start:end], state)
         except OutOfOrder:

@@ -43,15 +43,11 @@ class Session:
 
     def agent(self, words: str = "", *calls: tuple[str, str, Json], **fields: Any) -> str:
         content = [text(words)] if words else []
-        content += [
-            {"type": "toolCall", "id": call, "name": name, "arguments": given} for call, name, given in calls
-        ]
+        content += [{"type": "toolCall", "id": call, "name": name, "arguments": given} for call, name, given in calls]
         return self.message("assistant", content=content, **({"stopReason": "stop"} | fields))
 
     def result(self, call: str, words: str = "ok", *, failed: bool = False, name: str = "tool") -> str:
-        return self.message(
-            "toolResult", toolCallId=call, toolName=name, content=[text(words)], isError=failed
-        )
+        return self.message("toolResult", toolCallId=call, toolName=name, content=[text(words)], isError=failed)
 
     def tool(self, name: str, *, failed: bool = False, **arguments: Any) -> str:
         call = f"call_{len(self.entries)}"

@@ -95,7 +95,9 @@ class Place:
 
     @property
     def checkpoints(self) -> list[str]:
-        return sorted(path.stem for path in self.project.glob(".pi/carryover.sessions/*.json"))
+        """The sessions that have one."""
+        files = self.project.glob(".pi/carryover.sessions/*.json")
+        return sorted(json.loads(path.read_bytes())["session"] for path in files)
 
     def set(self, **values: Any) -> None:
         """Write the user's settings."""

@@ -122,9 +122,7 @@ def test_before_a_compaction_only_what_it_kept_is_told(session: Session, path: P
 
 
 @pytest.mark.parametrize("kept", ["00000002", None])
-def test_a_compaction_that_keeps_nothing_ends_the_tale(
-    session: Session, path: Path, kept: str | None
-) -> None:
+def test_a_compaction_that_keeps_nothing_ends_the_tale(session: Session, path: Path, kept: str | None) -> None:
     session.agent("summarised away")
     session.add("compaction", summary="All of it.", firstKeptEntryId=kept)
     session.write(path)
@@ -192,9 +190,7 @@ def test_entries_of_extensions_and_of_pi_are_nobodys_words(session: Session, pat
 
 
 def test_thinking_images_and_calls_are_not_text(session: Session, path: Path) -> None:
-    session.message(
-        "user", content=[text("see this"), {"type": "image", "data": "AAAA", "mimeType": "image/png"}]
-    )
+    session.message("user", content=[text("see this"), {"type": "image", "data": "AAAA", "mimeType": "image/png"}])
     session.message("assistant", content=[{"type": "thinking", "thinking": "hmm"}, text("one"), text("two")])
     session.message("user", content="plain")
     session.write(path)
@@ -221,9 +217,7 @@ def test_thinking_images_and_calls_are_not_text(session: Session, path: Path) ->
         ("  \n\t", []),
     ],
 )
-def test_a_hosts_wrappers_and_commands_are_dropped(
-    session: Session, path: Path, said: str, told: list[str]
-) -> None:
+def test_a_hosts_wrappers_and_commands_are_dropped(session: Session, path: Path, said: str, told: list[str]) -> None:
     session.user(said)
     session.write(path)
 
@@ -431,9 +425,7 @@ class CountingFile(io.BufferedReader):
         return data
 
 
-def test_a_line_without_end_costs_no_more_than_a_few_limits(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_line_without_end_costs_no_more_than_a_few_limits(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with conversation(1).write(path).open("ab") as file:
         file.truncate(100_000_000)  # a hole, read as NUL bytes
     reader = CountingFile(io.FileIO(path))
@@ -519,9 +511,7 @@ def test_a_damaged_line_is_skipped_counted_and_hides_nothing_else(path: Path, da
 
 def test_many_damaged_lines_hide_nothing_else(path: Path) -> None:
     lines = conversation(6).lines()
-    path.write_bytes(
-        b"\n".join(line[:20] if number % 3 == 2 else line for number, line in enumerate(lines)) + b"\n"
-    )
+    path.write_bytes(b"\n".join(line[:20] if number % 3 == 2 else line for number, line in enumerate(lines)) + b"\n")
 
     found = tail(path)
 
@@ -705,9 +695,7 @@ def test_an_empty_file_and_a_bare_header_are_empty_sessions(session: Session, pa
 # ---------------------------------------------------------------- recorded sessions, where they are at hand
 
 
-@pytest.mark.skipif(
-    "CARRYOVER_EVAL_DATA" not in os.environ, reason="needs CARRYOVER_EVAL_DATA, a folder of recordings"
-)
+@pytest.mark.skipif("CARRYOVER_EVAL_DATA" not in os.environ, reason="needs CARRYOVER_EVAL_DATA, a folder of recordings")
 def test_recorded_sessions_are_read_without_damage() -> None:
     folder = Path(os.environ["CARRYOVER_EVAL_DATA"]) / "F" / "transcripts"
 

@@ -41,9 +41,7 @@ def tail(*texts: str) -> Tail:
     return replace(EMPTY, messages=tuple(messages), count=len(messages))
 
 
-def verdict(
-    text: str, note: str = "", words: int = 300, language: str = "en", transcript: str = ""
-) -> Verdict:
+def verdict(text: str, note: str = "", words: int = 300, language: str = "en", transcript: str = "") -> Verdict:
     return judge(Answer(text), note, words, language, transcript)
 
 
@@ -51,9 +49,7 @@ def verdict(
 
 
 def test_the_request_holds_the_note_and_the_conversation_in_order() -> None:
-    told = replace(
-        tail("Fix it", "Done so far"), files=("a.py", "b.py"), last_error="bash: failed", summary="Before."
-    )
+    told = replace(tail("Fix it", "Done so far"), files=("a.py", "b.py"), last_error="bash: failed", summary="Before.")
 
     prompt = request("- [ ] Old item", told, 300, "en", seconds=12)
 
@@ -130,9 +126,7 @@ def test_the_request_is_bounded_whatever_comes_in(language: str, filler: str) ->
 
 
 @settings(deadline=None)
-@given(
-    st.text(), st.lists(st.text(st.characters(), min_size=1), max_size=5), st.sampled_from(["en", "zh", ""])
-)
+@given(st.text(), st.lists(st.text(st.characters(), min_size=1), max_size=5), st.sampled_from(["en", "zh", ""]))
 def test_any_text_makes_a_request_that_can_be_sent(note: str, texts: list[str], language: str) -> None:
     prompt = request(note, tail(*texts), 300, language)
 
@@ -179,9 +173,7 @@ def test_finished_in_the_middle_is_no_trailer(note: str) -> None:
     assert verdict(note) == Verdict(note)
 
 
-@pytest.mark.parametrize(
-    "said", ["Nothing is open.", "**nothing is open**", "没有未完成的事项。", "没有未完成的事项"]
-)
+@pytest.mark.parametrize("said", ["Nothing is open.", "**nothing is open**", "没有未完成的事项。", "没有未完成的事项"])
 @pytest.mark.parametrize("trailer", ["", "\n\nFinished: none"])
 def test_nothing_open_is_an_empty_note(said: str, trailer: str) -> None:
     assert verdict(said + trailer) == Verdict("")
@@ -245,9 +237,7 @@ def test_an_item_that_sounds_like_a_refusal_is_none() -> None:
     assert verdict(note) == Verdict(note)
 
 
-@pytest.mark.parametrize(
-    "text", ["- [ ] a\n```sh\nmake", "<think>\nLet me see, the user", "```markdown\n- [ ] a"]
-)
+@pytest.mark.parametrize("text", ["- [ ] a\n```sh\nmake", "<think>\nLet me see, the user", "```markdown\n- [ ] a"])
 def test_an_answer_that_breaks_off_is_rejected(text: str) -> None:
     assert verdict(text) == Verdict(None, "cut")
 
@@ -296,9 +286,7 @@ ENGLISH_NOTE = "- [ ] Fix the handling of nested lists\n- [ ] Update the documen
         ("- [ ] `make check`", "zh", "", ""),
     ],
 )
-def test_an_answer_in_another_language_is_rejected(
-    text: str, language: str, transcript: str, reason: str
-) -> None:
+def test_an_answer_in_another_language_is_rejected(text: str, language: str, transcript: str, reason: str) -> None:
     assert verdict(text, language=language, transcript=transcript).reason == reason
 
 
@@ -325,16 +313,10 @@ def test_an_answer_that_drops_an_open_item_is_rejected(answer: str) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        GOOD.replace(
-            "- [ ] Fix the parser for nested lists", "- [ ] Nested lists: the parser still needs fixing"
-        ),
-        GOOD.replace(
-            "- [ ] Migrate", "- [ ] Billing service migration (new queue), waiting for ops\n- [ ] x"
-        ),
-        GOOD.replace("- [ ] Fix the parser for nested lists\n", "")
-        + "Finished:\n- the parser for nested lists",
-        GOOD.replace("- [ ] Fix the parser for nested lists\n", "")
-        + "\n## Done\n- [x] Fixed parser, nested lists",
+        GOOD.replace("- [ ] Fix the parser for nested lists", "- [ ] Nested lists: the parser still needs fixing"),
+        GOOD.replace("- [ ] Migrate", "- [ ] Billing service migration (new queue), waiting for ops\n- [ ] x"),
+        GOOD.replace("- [ ] Fix the parser for nested lists\n", "") + "Finished:\n- the parser for nested lists",
+        GOOD.replace("- [ ] Fix the parser for nested lists\n", "") + "\n## Done\n- [x] Fixed parser, nested lists",
     ],
 )
 def test_an_item_in_other_words_or_said_to_be_done_is_not_lost(answer: str) -> None:

@@ -239,7 +239,7 @@ def test_an_older_file_of_ours_that_was_cut_takes_no_item_away(
 ) -> None:
     save(store, "- [ ] one\n- [ ] another one")
     older = shown(store)
-    save(store, "- [ ] one\n- [ ] another one\n- [ ] two")
+    save(store, "- [ ] two\n- [ ] another one\n- [ ] one")
     state = store.known().state
 
     for kept in range(len(older)):
@@ -369,10 +369,25 @@ def test_a_teammates_file_that_was_edited_by_hand_loses_nothing_of_ours(team: tu
     pull(alice, bob)
     edit(bob, "- [ ] hers\n", "- [ ] by hand\n")
     touch(bob)
+    save(alice, "- [ ] hers\n- [ ] hers too\n- [ ] new")
     pull(alice, bob)
     touch(bob)
 
-    assert {"his", "by hand", "hers too"} <= set(open_items(bob))
+    assert {"his", "by hand", "hers too", "new"} <= set(open_items(bob))
+
+
+def test_what_was_written_into_a_pulled_file_before_it_was_read_stays(team: tuple[Store, Store], save: Save) -> None:
+    alice, bob = team
+    save(alice, "- [ ] hers")
+    pull(alice, bob)
+    edit(bob, "- [ ] hers\n", "- [ ] hers\n- [ ] by hand\n")
+    touch(bob)
+
+    save(alice, "- [ ] hers\n- [ ] new")
+    pull(alice, bob)
+    touch(bob)
+
+    assert sorted(open_items(bob)) == ["by hand", "hers", "new"]
 
 
 def test_a_teammates_note_pulled_again_changes_nothing(team: tuple[Store, Store], save: Save) -> None:
@@ -485,14 +500,16 @@ def _everything(root: Path) -> dict[str, Any]:
     """What is outside of our log and its companions: kind, and content of regular files."""
     found: dict[str, Any] = {}
     for path in root.rglob("*"):
-        if path.suffix not in (".log", ".lock"):
+        if path.suffix not in (".log", ".lock", ".next"):
             status = path.lstat()
             found[str(path)] = (status.st_mode, path.read_bytes() if path.is_file() and not path.is_symlink() else b"")
     return found
 
 
 @posix
-@pytest.mark.parametrize("name", ["carryover.log", "carryover.lock", "carryover.0001.log", "carryover.log.1"])
+@pytest.mark.parametrize(
+    "name", ["carryover.log", "carryover.lock", "carryover.lock.next", "carryover.0001.log", "carryover.log.1"]
+)
 def test_a_link_in_the_place_of_a_file_of_ours_is_refused_not_written_through(
     store: Store, save: Save, tmp_path: Path, name: str
 ) -> None:

@@ -1,8 +1,7 @@
 """Register with hosts and unregister, every file given back byte for byte.
 
->>> plan = host("pi").install({"HOME": "/home/me"})  # doctest: +SKIP
->>> print(plan.diff())  # doctest: +SKIP
->>> plan.apply()  # doctest: +SKIP
+``host("pi").install(os.environ)`` makes a plan and changes nothing: ``plan.diff()`` shows it, ``plan.notes``
+are for the user to read, and ``plan.apply()`` carries it out. ``uninstall`` likewise.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
 It is one JSON file of our own in the state folder, ``pi.json`` for pi:
 
-``python``     the interpreter that has this package ``extension``  the file that was registered
-``settings``   by path of a settings file: ``written``, the checksum of what we made of it; ``created``,
-whether there
-               was no such file before; ``start``, ``old`` and ``new``, the edit (no other text of the
-               user's is kept)
+- ``python``: the interpreter that has this package, for the extension to start;
+- ``extension``: the file that was registered, by which the extension knows that ``python`` is meant for it;
+- ``settings``: for each settings file ``written``, the checksum of what we made of it, ``created``, whether
+  there was none before, and the edit: ``start``, ``old``, ``new``. No other text of the user's is kept.
 """
 
 from __future__ import annotations

@@ -111,9 +111,7 @@ def said(content: Any) -> str:
 
 def calls(content: Any) -> tuple[Call, ...]:
     found = (part for part in parts(content) if part.get("type") == "toolCall")
-    return tuple(
-        Call(text_at(part, "id"), text_at(part, "name"), _object(part.get("arguments"))) for part in found
-    )
+    return tuple(Call(text_at(part, "id"), text_at(part, "name"), _object(part.get("arguments"))) for part in found)
 
 
 def _text(data: bytes) -> str:
@@ -126,9 +124,7 @@ def _object(value: Any) -> Json:
 
 def _entry(text: str) -> Entry | None:
     try:
-        body = json.loads(
-            text, strict=False
-        )  # control characters within strings are dropped later, with the others
+        body = json.loads(text, strict=False)  # control characters within strings are dropped later, with the others
     except (ValueError, RecursionError):  # the latter for an absurd nesting
         return None
     if not isinstance(body, dict):

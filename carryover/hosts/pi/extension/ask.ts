@@ -37,10 +37,8 @@ export function whenAborted(signal: AbortSignal): Promise<undefined> {
 async function complete(ask: Ask, ctx: Context, signal: AbortSignal): Promise<Completion> {
   const model = ask.model ? named(ask.model, ctx) : ctx.model
   if (!model) throw new Error(ask.model ? `pi knows no model ${ask.model}` : "the session has no model")
-  const context = {
-    systemPrompt: ask.system,
-    messages: [{ role: "user" as const, content: [{ type: "text" as const, text: ask.prompt }], timestamp: Date.now() }],
-  }
+  const content = [{ type: "text" as const, text: ask.prompt }]
+  const context = { systemPrompt: ask.system, messages: [{ role: "user" as const, content, timestamp: Date.now() }] }
   const options: CompletionOptions = { signal, maxTokens: ask.maxTokens, cacheRetention: "none" }
   const registry = ctx.modelRegistry
   if (registry.complete) return registry.complete(model, context, options)
@@ -48,7 +46,9 @@ async function complete(ask: Ask, ctx: Context, signal: AbortSignal): Promise<Co
 }
 
 /** pi before 0.86: the provider library itself, with credentials from the registry. */
-async function completeBefore086(...[model, context, options, ctx]: [...Parameters<Complete>, Context]): Promise<Completion> {
+async function completeBefore086(
+  ...[model, context, options, ctx]: [...Parameters<Complete>, Context]
+): Promise<Completion> {
   const credentials = await ctx.modelRegistry.getApiKeyAndHeaders(model)
   if (!credentials.ok) throw new Error(credentials.error)
   const library: string = "@mariozechner/pi-ai" // pi resolves it to its own copy

@@ -3,7 +3,7 @@
 // It is started detached, so that it outlives any end of pi, sees the end of its stdin and finishes the session by
 // itself. It never keeps pi alive: its handles are held only while a reply is awaited. Nothing here rejects or throws;
 // a request that cannot be answered resolves to `ok: false` with a sentence.
-import { spawn, type ChildProcess } from "node:child_process"
+import { spawn, type ChildProcess, type StdioOptions } from "node:child_process"
 import { existsSync, readFileSync, realpathSync } from "node:fs"
 import { homedir } from "node:os"
 import { basename, dirname, join } from "node:path"
@@ -78,6 +78,7 @@ export class Child {
   private readonly version: string
   private readonly candidates = pythons()
   private readonly pending = new Map<number, Pending>()
+  private readonly late = new Map<number, (reply: Reply) => void>()
   private process: ChildProcess | undefined
   private requests = 0
   private closed = false
@@ -98,12 +99,16 @@ export class Child {
     return (shared[KEY] = new Child(version))
   }
 
-  /** Ask for something; after `deadline` milliseconds the answer is no longer waited for. */
-  request(verb: string, fields: object, deadline: number): Promise<Reply> {
-    if (this.failure || this.closed) return Promise.resolve({ ok: false, error: "the carryover process is not running" })
+  /** Ask for something. After `deadline` milliseconds the answer is no longer waited for; `late` gets it then. */
+  request(verb: string, fields: object, deadline: number, late?: (reply: Reply) => void): Promise<Reply> {
+    if (this.failure || this.closed)
+      return Promise.resolve({ ok: false, error: "the carryover process is not running" })
     const id = ++this.requests
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.settle(id, { ok: false, error: `no answer within ${deadline} ms` }), deadline)
+      const timer = setTimeout(() => {
+        this.settle(id, { ok: false, error: `carryover did not answer within ${deadline / 1000} s` })
+        if (late) this.late.set(id, late)
+      }, deadline)
       const settle = (reply: Reply) => {
         clearTimeout(timer)
         resolve(reply)
@@ -128,7 +133,8 @@ export class Child {
     if (!next) return this.fail(this.tooOld ? "old" : this.started ? "broken" : "missing")
     const [command, ...options] = next
     try {
-      this.adopt(spawn(command, [...options, ...ARGUMENTS], { stdio: ["pipe", "pipe", "ignore"], detached: true, windowsHide: true }))
+      const stdio: StdioOptions = ["pipe", "pipe", "ignore"]
+      this.adopt(spawn(command, [...options, ...ARGUMENTS], { stdio, detached: true, windowsHide: true }))
     } catch {
       this.launch() // spawn throws for some commands that do not exist, and reports others by an event
     }
@@ -176,7 +182,9 @@ export class Child {
 
   private settle(id: number, reply: Reply): void {
     this.pending.get(id)?.settle(reply)
+    this.late.get(id)?.(reply)
     this.pending.delete(id)
+    this.late.delete(id)
     if (this.pending.size === 0) this.hold(false)
   }
 
@@ -199,13 +207,16 @@ export class Child {
   private abandon(error: string): void {
     for (const { settle } of this.pending.values()) settle({ ok: false, error })
     this.pending.clear()
+    this.late.clear()
     this.hold(false)
   }
 
   /** A child that is held keeps `pi -p` running; one that is not lets Node exit while a reply is awaited. */
   private hold(on: boolean): void {
     const { process } = this
-    for (const handle of [process, process?.stdin, process?.stdout] as ({ ref?(): void; unref?(): void } | undefined)[]) {
+    for (const handle of [process, process?.stdin, process?.stdout] as (
+      { ref?(): void; unref?(): void } | undefined
+    )[]) {
       if (on) handle?.ref?.()
       else handle?.unref?.()
     }
@@ -222,7 +233,9 @@ function packageVersion(): string {
 
 /** Commands that may start a Python, the best guess first. */
 function pythons(): [string, ...string[]][] {
-  const known = [process.env.CARRYOVER_PYTHON, installedPython(), surroundingPython()].filter((path) => path !== undefined)
+  const known = [process.env.CARRYOVER_PYTHON, installedPython(), surroundingPython()].filter(
+    (path) => path !== undefined,
+  )
   const onPath: [string, ...string[]][] = [["python3"], ["python"]]
   if (process.platform === "win32") onPath.push(["py", "-3"])
   return [...known.filter((path) => path !== "").map((path): [string] => [path]), ...onPath]

@@ -100,7 +100,10 @@ export interface Api {
     promptSnippet: string
     promptGuidelines: string[]
     parameters: object
-    execute(id: string, params: { content: string }): Promise<{ content: { type: "text"; text: string }[]; details: object }>
+    execute(
+      id: string,
+      params: { content: string },
+    ): Promise<{ content: { type: "text"; text: string }[]; details: object }>
   }): void
   registerCommand(
     name: string,

@@ -10,7 +10,16 @@ import * as fallback from "./fallback.ts"
 import type { Api, Completable, Context, Events, Level, Message, Mode } from "./host.ts"
 
 /** Milliseconds an answer is waited for. Only the first four are ever in a user's way. */
-const DEADLINE = { prompt: 300, firstPrompt: 1500, complete: 300, compaction: 1500, save: 15_000, command: 15_000, end: 4_000, later: 30_000 }
+const DEADLINE = {
+  prompt: 300,
+  firstPrompt: 1_500, // Python may still be starting
+  complete: 300,
+  compaction: 1_500,
+  save: 15_000,
+  command: 15_000,
+  end: 4_000,
+  later: 30_000,
+}
 const RESTARTS = 2 // of a child that died in the middle of a session
 
 const COMMANDS: [name: string, english: string, chinese: string][] = [
@@ -52,6 +61,8 @@ class Session {
   private block: string | undefined
   /** Stands in for it while there is no answer. */
   private spare: string | undefined
+  /** News that came too late for the prompt it was for. */
+  private missed: string | undefined
 
   constructor(pi: Api) {
     this.pi = pi
@@ -64,6 +75,7 @@ class Session {
     this.about = describe(reason, ctx)
     markProcess(this.about.mode)
     watchSignals()
+    if (reason === "reload") shared().told.clear()
     if (!this.about.nested) this.registerTool()
     this.open(Child.obtain())
   }
@@ -72,13 +84,17 @@ class Session {
     if (!this.child || this.over) return undefined
     this.lastWords = event.prompt ?? ""
     const deadline = this.child.talking ? DEADLINE.prompt : DEADLINE.firstPrompt
-    const reply = await this.request("prompt", { text: this.lastWords }, deadline)
+    const news = this.missed
+    this.missed = undefined
+    const late = ({ message }: Reply) => void (this.missed = message ?? undefined)
+    const reply = await this.request("prompt", { text: this.lastWords }, deadline, late)
     if (reply.ok) this.block ??= reply.system
     else if (this.block === undefined) this.spare ??= this.standIn(ctx)
     const block = this.block ?? this.spare
+    const message = reply.message ?? news
     return {
       ...(block && { systemPrompt: `${event.systemPrompt}\n\n${block}` }),
-      ...(reply.message && { message: { customType: "carryover", content: reply.message, display: false } }),
+      ...(message && { message: { customType: "carryover", content: message, display: false } }),
     }
   }
 
@@ -100,7 +116,9 @@ class Session {
     const leaf = ctx.sessionManager.getLeafId()
     if (leaf === this.lastLeaf) return
     this.lastLeaf = leaf
-    void this.request("settled", { file: sessionFile(ctx) }, DEADLINE.later).then((reply) => this.background(reply, ctx))
+    void this.request("settled", { file: sessionFile(ctx) }, DEADLINE.later).then((reply) =>
+      this.background(reply, ctx),
+    )
   }
 
   async compacting(): Promise<void> {
@@ -159,18 +177,17 @@ class Session {
     void child.request("start", this.about ?? {}, DEADLINE.later).then((reply) => {
       if (this.over || !reply.ok || !this.ctx) return
       this.status(reply.status)
-      sayAll(this.ctx, reply.notices)
       this.background(reply, this.ctx)
     })
   }
 
-  private async request(verb: string, fields: object, deadline: number): Promise<Reply> {
+  private async request(verb: string, fields: object, deadline: number, late?: (reply: Reply) => void): Promise<Reply> {
     if (this.canRestart) {
       this.restarts += 1
       this.open(Child.obtain())
     }
     if (!this.child) return { ok: false, error: "no session has started" }
-    const reply = await this.child.request(verb, fields, deadline)
+    const reply = await this.child.request(verb, fields, deadline, late)
     if (reply.status) this.status(reply.status)
     return reply
   }
@@ -182,8 +199,10 @@ class Session {
 
   private failed(failure: Failure): void {
     if (this.over || !this.ctx || this.canRestart) return
-    say(this.ctx, { level: "warning", text: fallback.notice(failure, this.lastWords) })
     this.status(fallback.status())
+    if (shared().told.has(failure)) return
+    shared().told.add(failure)
+    say(this.ctx, { level: "warning", text: fallback.notice(failure, this.lastWords) })
   }
 
   private async completeArgument(name: string, prefix: string): Promise<Completable[]> {
@@ -197,7 +216,8 @@ class Session {
   }
 
   private explain(reply: Reply): string {
-    return this.child?.failure ? fallback.refusal(this.child.failure) : (reply.error ?? "carryover failed without a reason.")
+    const failure = this.child?.failure
+    return failure ? fallback.refusal(failure) : (reply.error ?? "carryover failed without a reason.")
   }
 
   private registerTool(): void {
@@ -209,7 +229,7 @@ class Session {
         "decisions with their reasons, what was tried and failed. Leave finished work out.",
       promptSnippet: "Save unfinished work, decisions and next steps for the next session",
       promptGuidelines: [
-        "Call save_carryover with the complete new note at milestones, when plans or next steps change, and before the work ends.",
+        "Call save_carryover with the complete new note at milestones, when next steps change, and before work ends.",
       ],
       parameters: {
         type: "object",
@@ -239,7 +259,7 @@ class Session {
     const release = onSkip(ctx, () => skip.abort())
     tell({ level: "info", text: ask.line })
     try {
-      const notices = await this.summarise(ask, ctx, AbortSignal.any([skip.signal, signals().ended.signal]))
+      const notices = await this.summarise(ask, ctx, AbortSignal.any([skip.signal, shared().ended.signal]))
       notices.forEach(tell)
     } finally {
       release()
@@ -248,7 +268,8 @@ class Session {
 
   /** Get the summary that the child asks for and hand it in, or that there is none. */
   private async summarise(ask: Ask, ctx: Context, skip: AbortSignal): Promise<Notice[]> {
-    const child = this.child as Child
+    const { child } = this
+    if (!child) return []
     let given = SKIPPED
     if (ask.runner === "host") given = await answer(ask, ctx, skip)
     else {
@@ -322,11 +343,19 @@ function markProcess(mode: Mode): void {
   if (!isNested(mode)) process.env.CARRYOVER_PI = String(process.pid)
 }
 
-/** Whether this pi was told to end by a signal: then nobody waits for a summary. */
-function signals(): { ended: AbortController; watched: boolean } {
-  const key = Symbol.for("carryover.signals")
-  const shared = globalThis as { [key]?: { ended: AbortController; watched: boolean } }
-  return (shared[key] ??= { ended: new AbortController(), watched: false })
+interface Shared {
+  /** Aborted when a signal told this pi to end: then nobody waits for a summary. */
+  ended: AbortController
+  watched: boolean
+  /** What the user was told already. */
+  told: Set<Failure>
+}
+
+/** What all sessions of this pi have in common. */
+function shared(): Shared {
+  const key = Symbol.for("carryover.shared")
+  const place = globalThis as { [key]?: Shared }
+  return (place[key] ??= { ended: new AbortController(), watched: false, told: new Set() })
 }
 
 /**
@@ -334,7 +363,7 @@ function signals(): { ended: AbortController; watched: boolean } {
  * itself, or the signal would no longer end it.
  */
 function watchSignals(): void {
-  const state = signals()
+  const state = shared()
   if (state.watched) return
   state.watched = true
   for (const signal of ["SIGTERM", "SIGHUP"] as const) {
@@ -362,7 +391,9 @@ function onSkip(ctx: Context, skip: () => void): () => void {
 function commandsLike(prefix: string): Completable[] {
   const chinese = fallback.speaksChinese()
   const like = COMMANDS.filter(([name]) => name.startsWith(prefix))
-  return like.map(([name, inEnglish, inChinese]) => ({ value: name, label: name, description: chinese ? inChinese : inEnglish }))
+  return like.map(([name, inEnglish, inChinese]) => {
+    return { value: name, label: name, description: chinese ? inChinese : inEnglish }
+  })
 }
 
 function sayAll(ctx: Context, notices: Notice[] = []): void {

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from carryover.cli.here import caller
+from carryover.cli.place import caller
 
 
 class Input:

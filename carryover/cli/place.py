@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from carryover import project as projects
 from carryover import settings as configuration
 from carryover.errors import StoreUnavailable
@@ -30,7 +28,7 @@ AGENT_MARK_FAMILIES = ("CODEX_SANDBOX", "CODEX_THREAD", "CODEX_MANAGED")
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class Place:
     """The project that a command was called in, and the person or agent who called it."""
 
     store: Store
@@ -53,10 +51,14 @@ class Here:
         return Author(self.by, source)
 
     def say(self, key: str, **values: object) -> None:
-        click.echo(say(key, self.language, **values))
+        print(say(key, self.language, **values))
 
     def warn(self, text: str) -> None:
-        click.echo(f"carryover: {text}", err=True)
+        print("carryover:", text, file=sys.stderr)
+
+    def warn_of_settings(self) -> None:
+        for problem in self.settings.problems:
+            self.warn(problem)
 
     def warn_unless_rendered(self, writer: Writer) -> None:
         """What was written is in the log; that CARRYOVER.md does not show it is said."""
@@ -89,30 +91,21 @@ class Here:
             return state, str(error)
 
 
-def here() -> Here:
+def find(named: Path | None = None, *, as_json: bool = False) -> Place:
     """
-    The place that this command was called in; settings that cannot be used are said.
+    The place that we were called in, or the one that is *named*.
 
     Raises:
         ProjectError: it is in no project.
     """
-    place = find_here()
-    for problem in place.settings.problems:
-        place.warn(problem)
-    return place
-
-
-def find_here() -> Here:
-    """As `here`, without a word."""
-    options = click.get_current_context().meta
     environ = os.environ
-    project = projects.find(Path(), environ, options.get("carryover.project"))
-    return Here(
+    project = projects.find(Path(), environ, named)
+    return Place(
         store=Store(project, configuration.load(project.root, environ), environ),
         environ=environ,
         language=locale_language(environ),
         by=caller(environ),
-        as_json=bool(options.get("carryover.json")),
+        as_json=as_json,
     )
 
 
@@ -130,23 +123,4 @@ def caller(environ: Mapping[str, str]) -> str:
 def show_json(value: object) -> None:
     """Print *value* for programs. Where the output is not Unicode, everything but ASCII is escaped."""
     unicode = "utf" in (sys.stdout.encoding or "").lower()
-    click.echo(json.dumps(value, ensure_ascii=not unicode, indent=2))
-
-
-def _remember(context: click.Context, option: click.Parameter, value: object) -> None:
-    """Options that stand before the command, or after it, mean the same."""
-    if value:
-        context.meta[f"carryover.{option.name}"] = value
-
-
-with_project = click.option(
-    "--project",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    expose_value=False,
-    callback=_remember,
-    help="The project's folder, where it is not the one around the working directory.",
-)
-with_json = click.option(
-    "--json", is_flag=True, expose_value=False, callback=_remember, help="Answer in JSON, for programs."
-)
+    print(json.dumps(value, ensure_ascii=not unicode, indent=2))
