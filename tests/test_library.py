@@ -94,7 +94,7 @@ def test_who_never_read_the_note_replaces_it(memory: Memory, project: Path) -> N
 
 
 def test_who_read_an_older_note_merges(memory: Memory, project: Path) -> None:
-    memory.save(FIRST)
+    Memory(project).save(FIRST)
     memory.note()
     Memory(project).save(f"{FIRST}\n{SECOND}")
 
@@ -102,6 +102,16 @@ def test_who_read_an_older_note_merges(memory: Memory, project: Path) -> None:
     memory.save(f"{FIRST}\n{THIRD}")
 
     assert set(memory.note().splitlines()) == {FIRST, SECOND, THIRD}
+
+
+def test_who_went_back_may_replace_what_came_back(memory: Memory) -> None:
+    memory.save(FIRST)
+    memory.save(SECOND)
+    memory.restore()
+
+    memory.save(THIRD)
+
+    assert memory.note() == THIRD
 
 
 def test_who_wrote_is_on_record(project: Path) -> None:

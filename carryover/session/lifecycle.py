@@ -37,8 +37,6 @@ from carryover.store.store import Store, local_now
 from carryover.store.views import Kind
 from carryover.text import language
 
-#: Views that hold something the log does not know yet.
-_CHANGED = frozenset((Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN))
 #: What may go wrong with a disk or a session's file, and is said instead of raised.
 _FAILURES = (OSError, StoreError, TranscriptError)
 
@@ -154,14 +152,14 @@ class Carryover:
         run = self._run
         if run is None or not run.session.saves_itself:
             return Outcome()
-        notices = self._warnings(self._unreadable(run)) or self._merge_view(run, _CHANGED)
+        notices = self._warnings(self._unreadable(run)) or self._merge_view(run)
         return Outcome(tuple(notices), status=self._status())
 
-    def _merge_view(self, run: Run, kinds: frozenset[Kind] | None = None) -> list[Notice]:
+    def _merge_view(self, run: Run) -> list[Notice]:
         """Put on record what was done to the view, and join what stands beside each other."""
         try:
             kind = run.view_kind()
-            if not (kind in kinds if kinds is not None else run.differs(kind)):
+            if not run.differs(kind):
                 return []
             with run.store.writing() as writer:  # taking the lock merges it
                 if kind is Kind.CUT:

@@ -23,6 +23,9 @@ from carryover.store.store import Store
 from carryover.store.views import Kind
 from carryover.text import tokens
 
+#: Views that hold something the log does not know yet.
+CHANGED = frozenset((Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN))
+
 _CLEARED = "The note was cleared meanwhile: nothing is open. `carryover history` has what it held."
 
 
@@ -72,14 +75,10 @@ class Run:
             return None
 
     def differs(self, kind: Kind | None) -> bool:
-        """
-        Whether a view of this *kind*, or a joined log, holds something to be put on record. A first note that somebody
-        wrote by hand is delivered, and else left as it is until there is something to write.
-        """
+        """Whether a view of this *kind*, or a joined log, is to be put on record, or the view to be written again."""
         state = self.store.known().state
         joined = len(state.heads.get(self.tree, ())) > 1
-        changed = kind in (Kind.EDITED, Kind.TEAMMATE)
-        return joined or changed or (bool(state.events) and kind in (Kind.FOREIGN, Kind.CUT))
+        return joined or kind in CHANGED or (kind is Kind.CUT and state.events > 0)
 
     def tail_stands(self) -> bool:
         """Whether a tail of this very session stands beside the note."""

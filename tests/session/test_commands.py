@@ -63,6 +63,16 @@ def test_a_log_that_cannot_be_read_is_not_shown_as_no_note(place: Place, session
     assert shown.level != "info"
 
 
+def test_a_view_that_cannot_be_read_is_told_below_the_note_on_record(place: Place, session: Played) -> None:
+    place.memory().save(FIRST)
+    place.view.write_bytes(b"\xff")
+
+    shown = session.command("show")
+
+    assert FIRST in shown.text
+    assert "is not UTF-8" in shown.text
+
+
 def test_an_unknown_command_names_the_known_ones(session: Played) -> None:
     outcome = session.command("dance")
 
@@ -136,6 +146,14 @@ def test_the_agent_is_told_of_a_summary_of_its_own_session(session: Played) -> N
     session.answer(FIRST)
 
     assert f"> {FIRST}" in str(session.turn("go on").message)
+
+
+def test_a_session_that_was_saved_by_command_is_the_last_one(place: Place, session: Played) -> None:
+    session.turn(WORDS)
+    session.command("save")
+
+    pointer = place.project / ".pi" / ".carryover-session"
+    assert pointer.read_text("utf-8") == f"{session.file}\n"
 
 
 def test_with_nothing_said_there_is_nothing_to_save(place: Place, session: Played) -> None:

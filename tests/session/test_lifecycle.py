@@ -249,6 +249,24 @@ def test_what_was_done_to_the_view_before_is_put_on_record_with_the_first_turn(p
     assert "ask Mei and Ada" in place.events[1]["text"]
 
 
+def test_a_note_that_was_written_by_hand_is_put_on_record_with_the_first_turn(place: Place, session: Played) -> None:
+    by_hand(place)
+
+    session.turn("go on")
+
+    assert place.sources == ["import"]
+    assert place.view.read_text("utf-8").startswith(NOTE)
+
+
+def test_an_empty_file_in_the_notes_place_is_left_alone(place: Place, session: Played) -> None:
+    place.view.parent.mkdir()
+    place.view.write_bytes(b"")
+
+    session.turn("go on")
+
+    assert place.stored == {"CARRYOVER.md": b""}
+
+
 def test_an_edit_while_a_session_runs_is_put_on_record_at_once(place: Place, session: Played) -> None:
     session.turn("hello")
     edited(place)
@@ -533,6 +551,19 @@ def test_a_store_that_cannot_be_used_is_said_once_and_the_session_goes_on(
 
     assert len(said) == 1, said
     assert "Could not be read" in block
+
+
+def test_a_store_that_fails_in_more_than_one_way_is_said_to_fail_once(place: Place, session: Played) -> None:
+    saved(place)
+    (place.project / ".pi" / "carryover.sessions").write_text("in the way")
+    (place.project / ".pi" / "carryover.lock").unlink()
+    (place.project / ".pi" / "carryover.lock").mkdir()
+
+    session.turn(WORDS)
+    said = notices(session.outcome)
+    said += notices(session.end())
+
+    assert [notice.startswith("cannot save: ") for notice in said] == [True]
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="folders cannot be closed to this user")

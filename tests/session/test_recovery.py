@@ -88,15 +88,19 @@ def test_two_starters_at_once_recover_a_session_once(place: Place) -> None:
 
 
 def test_what_was_said_after_the_last_settled_turn_is_recovered_and_counted_too(place: Place) -> None:
+    session = place.session("one").start()
+    session.turn("long ago")
+    session.end()
+    session.answer(GOOD)
     with living() as host:
-        session = place.session("one", owner=host.pid).start()
+        session = session.again(owner=host.pid)
         session.turn(FIRST)
         session.ask("and in the middle of this one it died")
 
     place.next_block()
 
     assert "- and in the middle of this one it died" in place.tails[0]
-    assert place.events[0]["covers"] == [3, 3]
+    assert place.events[-1]["covers"] == [3, 5]
 
 
 def test_a_note_that_the_agent_saved_last_stands_after_a_crash(place: Place) -> None:
@@ -134,6 +138,20 @@ def test_a_killed_session_that_is_resumed_without_a_word_is_saved_at_its_end(pla
 
     assert meanwhile == []
     assert place.sources == ["raw"]
+
+
+def test_a_recovered_session_that_is_resumed_without_a_word_leaves_its_summary_to_the_next(place: Place) -> None:
+    (session,) = killed(place, one=FIRST)
+    place.next_block()
+    before = place.stored
+
+    outcome = session.again(owner=os.getpid()).end()
+    following = place.session("two").start()
+    following.turn("go on")
+
+    assert place.stored == before
+    assert (outcome.ask, outcome.farewell) == (None, "")
+    assert FIRST in following.asked.prompt
 
 
 @pytest.mark.parametrize("mode", ["print", "json"])
