@@ -36,7 +36,7 @@ check: $(BUILD)/check-dependencies
 	$(TOOLS)/bin/mypy
 
 bench: $(BUILD)/installed
-	@set -e; for script in $(BENCHMARKS); do $(VENV)/bin/python "$$script" $(ARGS); done
+	@status=0; for script in $(BENCHMARKS); do $(VENV)/bin/python "$$script" $(ARGS) || status=1; done; exit $$status
 
 hosts: $(HOSTS)/node22
 

@@ -116,20 +116,19 @@ def next_id(last: str, milliseconds: int) -> str:
         StoreUnavailable: a line in the log has used up the ids. No clock does that.
     """
     fresh = (milliseconds << 80) | int.from_bytes(os.urandom(10), "big")
-    greatest = _read(LAST_ID)
     number = _read(last) + 1 if last else 0
-    if number < fresh <= greatest:
+    if number < fresh <= _GREATEST:
         number = fresh
     elif last:
-        number += int.from_bytes(os.urandom(8), "big") % max(1, greatest - number >> 24)
-    if number > greatest:
+        number += int.from_bytes(os.urandom(8), "big") % max(1, _GREATEST - number >> 24)
+    if number > _GREATEST:
         raise StoreUnavailable(f"cannot save: the event {last} in carryover.log claims the last id; take its line out")
     return _spell(number)
 
 
 def derived_id(milliseconds: int, content: bytes) -> str:
     """A ULID that the same content at the same time always gets: for entries that came without one."""
-    clock = milliseconds if 0 <= milliseconds <= _read(LAST_ID) >> 80 else 0
+    clock = milliseconds if 0 <= milliseconds <= _GREATEST >> 80 else 0
     from hashlib import sha256  # 3 ms to import
 
     return _spell((clock << 80) | int.from_bytes(sha256(content).digest()[:10], "big"))
@@ -144,3 +143,6 @@ def _read(text: str) -> int:
     for letter in text:
         number = number << 5 | _VALUE[letter]
     return number
+
+
+_GREATEST = _read(LAST_ID)

@@ -42,8 +42,7 @@ class FileSystem:
 
     def open(self, path: Path, flags: int, mode: int = 0o600) -> int:
         """Open for writing; never through a link, and without waiting for the reader of a pipe."""
-        with _no_link(path):
-            return os.open(path, flags | _NOFOLLOW | _BINARY | _NONBLOCK, mode)
+        return _open(path, flags, mode)
 
     def write(self, descriptor: int, data: bytes) -> int:
         return os.write(descriptor, data)
@@ -218,8 +217,7 @@ def read(path: Path, limit: int, offset: int = 0) -> bytes | None:
         OSError: it cannot be read.
     """
     try:
-        with _no_link(path):
-            descriptor = os.open(path, os.O_RDONLY | _NOFOLLOW | _BINARY | _NONBLOCK)
+        descriptor = _open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     try:
@@ -303,13 +301,12 @@ def link_refused(path: Path) -> str:
     return f"{path} is a link, and carryover writes through none; put a file of its own in its place"
 
 
-@contextmanager
-def _no_link(path: Path) -> Iterator[None]:
-    """Say that it is a link, where that is why a file was not opened."""
+def _open(path: Path, flags: int, mode: int = 0o600) -> int:
+    """Open a file, and where it is not opened because it is a link, say so."""
     if not _NOFOLLOW and path.is_symlink():
         raise StoreUnavailable(link_refused(path))
     try:
-        yield
+        return os.open(path, flags | _NOFOLLOW | _BINARY | _NONBLOCK, mode)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.EMLINK):  # FreeBSD says EMLINK
             raise StoreUnavailable(link_refused(path)) from error
