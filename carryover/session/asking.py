@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from carryover.completion import Answer
+from typing import TYPE_CHECKING
+
 from carryover.messages import say
 from carryover.session import recovery, saver
 from carryover.session.exchange import Ask
@@ -10,6 +11,9 @@ from carryover.session.run import Run
 from carryover.session.saver import Owed
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store
+
+if TYPE_CHECKING:
+    from carryover.completion import Answer
 
 
 class Asking:

@@ -16,10 +16,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carryover import project as projects
 from carryover import settings as configuration
-from carryover.completion import Answer
 from carryover.errors import CarryoverError, ProjectError, StoreError, StoreUnavailable, TranscriptError
 from carryover.messages import locale_language, say
 from carryover.session import commands, notes, recovery, saver
@@ -36,6 +36,9 @@ from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store, local_now
 from carryover.store.views import Kind
 from carryover.text import language
+
+if TYPE_CHECKING:
+    from carryover.completion import Answer
 
 #: What may go wrong with a disk or a session's file, and is said instead of raised.
 _FAILURES = (OSError, StoreError, TranscriptError)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from carryover.process import owner
 from carryover.session.exchange import Session
-from carryover.session.transcripts import pi
 from carryover.store import files
 from carryover.store.checkpoints import Checkpoint, Checkpoints
 
@@ -63,6 +62,8 @@ class Progress:
         """
         if file is None or not file.exists():
             return
+        from carryover.session.transcripts import pi  # not before the reply to a start
+
         count = pi.count(file, self.now.counted)
         self.now = replace(
             self.now,

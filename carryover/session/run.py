@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from carryover.errors import StoreUnavailable
-from carryover.memory.brief import Brief, Request, brief, remark
 from carryover.memory.note import items
 from carryover.memory.state import EMPTY, State
 from carryover.messages import say
-from carryover.session import blocks
 from carryover.session.exchange import Session
 from carryover.session.notes import Author, Shown
 from carryover.session.progress import Progress
@@ -22,6 +21,10 @@ from carryover.store.pointer import read_pointer, write_pointer
 from carryover.store.store import Store
 from carryover.store.views import Kind
 from carryover.text import tokens
+
+# The reply to a start is waited for; what renders the block is imported after it.
+if TYPE_CHECKING:
+    from carryover.memory.brief import Brief, Request
 
 #: Views that hold something the log does not know yet.
 CHANGED = frozenset((Kind.EDITED, Kind.TEAMMATE, Kind.FOREIGN))
@@ -107,6 +110,8 @@ class Run:
 
     def render_block(self) -> str:
         """The block for the boundary that has just been crossed."""
+        from carryover.memory.brief import brief
+
         state, problems = self.delivered()
         root = f"{self.store.project.root}{os.sep}"  # it would leave no room for what is wrong
         unreadable = tuple(dict.fromkeys(one.replace(root, "") for one in (*problems, *self.unreadable)))
@@ -118,6 +123,8 @@ class Run:
 
     def news(self) -> str | None:
         """What somebody else has changed since it was shown. The block itself stays as it is."""
+        from carryover.memory.brief import brief, remark
+
         state, problems = self.delivered()
         if problems and self.store.trusted:
             return None  # the next boundary says what could not be read
@@ -131,6 +138,8 @@ class Run:
         return brief(state, request).text or remark(_CLEARED, request).text
 
     def _request(self) -> Request:
+        from carryover.session import blocks
+
         is_this_one = self.last_session == str(self.session.file or "")
         last = "" if is_this_one else self.last_session
         return blocks.request(self.store, tools=not self.session.nested, last_session=last)

@@ -13,17 +13,20 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from carryover.completion import Answer, Prompt
 from carryover.memory.merge import merge
 from carryover.memory.note import finish
-from carryover.session import summary
-from carryover.session.transcripts import pi
-from carryover.session.transcripts.base import Message, Tail
 from carryover.settings import Settings
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store, Writer
 from carryover.text import truncate
+
+# Every start imports this module and waits for it; what reads sessions and judges summaries is imported when there is
+# one to save.
+if TYPE_CHECKING:
+    from carryover.completion import Answer, Prompt
+    from carryover.session.transcripts.base import Message, Tail
 
 #: What a raw tail holds at the most: user messages, characters of each, characters of the last answer, files.
 USERS = 8
@@ -104,6 +107,8 @@ def save_tail(writer: Writer, checkpoint: Checkpoint) -> Saved:
 
 def _end_of(file: Path, since: int) -> Tail:
     """The end of a session, far enough back to hold something that the user said, if anything is in reach."""
+    from carryover.session.transcripts import pi
+
     tail = pi.tail(file, limit_messages=NEAR, since=since)
     if tail.complete or _users(tail):
         return tail
@@ -112,6 +117,8 @@ def _end_of(file: Path, since: int) -> Tail:
 
 def _messages(checkpoint: Checkpoint) -> int:
     """Messages in the whole session: what was counted while it ran, and what came after that."""
+    from carryover.session.transcripts import pi
+
     since = pi.count(Path(checkpoint.file), checkpoint.counted)
     return checkpoint.before + checkpoint.messages + since.users + since.assistants
 
@@ -179,6 +186,9 @@ def ask(store: Store, settings: Settings, checkpoint: Checkpoint) -> tuple[Owed,
         TranscriptError: the session's file cannot be used.
         StoreError: the note on record cannot be read.
     """
+    from carryover.session import summary
+    from carryover.session.transcripts import pi
+
     state, _ = store.delivered()
     note = state.note(checkpoint.tree)
     tail = _without_secrets(pi.tail(Path(checkpoint.file), limit_messages=MESSAGES), settings.secrets)
@@ -204,6 +214,8 @@ def take(store: Store, owed: Owed, answer: Answer) -> str:
     Raises:
         StoreError: it is good and cannot be written.
     """
+    from carryover.session import summary
+
     checkpoint = owed.checkpoint
     verdict = summary.judge(answer, owed.note, owed.words, checkpoint.language, owed.transcript)
     if verdict.text is None:

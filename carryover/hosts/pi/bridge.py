@@ -21,15 +21,17 @@ import threading
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NoReturn, cast, get_args
+from typing import TYPE_CHECKING, Any, NoReturn, cast, get_args
 
-from carryover.completion import Answer, Prompt, Stop, available, complete
 from carryover.errors import CarryoverError, ProjectError
 from carryover.hosts.pi.lines import BadRequest, Fields, Output, Request, lines, parse
 from carryover.hosts.pi.watch import Watch, add_environment
 from carryover.project import find
 from carryover.session.lifecycle import Ask, Carryover, Mode, Notice, Outcome, Session
 from carryover.settings import load
+
+if TYPE_CHECKING:  # imported when a summary is asked for, which is long after the first reply
+    from carryover.completion import Answer
 
 PATIENCE = 3.0  # seconds
 
@@ -125,6 +127,8 @@ class Bridge:
         return {"items": [{"value": c.value, "label": c.label, "description": c.description} for c in found]}
 
     def _answer(self, fields: Fields) -> Reply:
+        from carryover.completion import Answer, Stop
+
         stop = fields.get("stop", str)
         if stop not in get_args(Stop):
             raise BadRequest(f"`stop` is {stop[:40]!r}, which no completion ends with.")
@@ -147,6 +151,8 @@ class Bridge:
 
     def _summarise(self, request: int, ask: Ask) -> None:
         add_environment()  # an SDK may be there
+        from carryover.completion import Prompt, complete
+
         prompt = Prompt(system=ask.system, text=ask.prompt, max_tokens=ask.max_tokens, seconds=ask.seconds)
         answer = complete(prompt, load(None, os.environ), os.environ)
         self._inbox.put(partial(self._summarised, request, ask, answer))
@@ -203,6 +209,8 @@ def _notice(notice: Notice) -> Reply:
 
 
 def _ask(ask: Ask) -> Reply:
+    from carryover.completion import available
+
     return {
         "id": ask.id,
         "runner": "child" if available(load(None, os.environ)) else "host",
