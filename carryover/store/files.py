@@ -251,7 +251,7 @@ def make_folder(files: FileSystem, path: Path, *, durable: bool = True) -> None:
 def sweep(files: FileSystem, folder: Path) -> None:
     """Take away the drafts of processes that were killed; a young one may be in use."""
     with suppress(OSError):  # it is only tidying
-        for path in list(folder.iterdir()):
+        for path in folder.iterdir():
             is_draft = path.name.startswith(DRAFT) and path.suffix == ".tmp"
             if is_draft and time.time() - path.lstat().st_mtime > DRAFT_SECONDS:
                 files.unlink(path)

@@ -74,6 +74,10 @@ class Reading:
             self.damage.append(Damage(self.position.segment, line, reason))
 
 
+class Changed(Exception):
+    """The log up to a position is not the one that was read: read it all again."""
+
+
 class Log:
     """The log in one folder."""
 
@@ -92,10 +96,11 @@ class Log:
     def pieces(self) -> dict[int, Path]:
         """The files that make up the log, by number, oldest first; the last one is written to."""
         try:
-            names = [entry.name for entry in self.folder.iterdir()]
+            names = [entry.name for entry in os.scandir(self.folder)]
         except (FileNotFoundError, NotADirectoryError):
             names = []
-        numbers = sorted(int(match[1]) for name in names if (match := _SEGMENT.fullmatch(name)))
+        numbered = (_SEGMENT.fullmatch(name) for name in names if name.startswith("carryover."))
+        numbers = sorted(int(match[1]) for match in numbered if match)
         found = {number: self.segment(number) for number in numbers}
         following = numbers[-1] + 1 if numbers else 1
         if self.renamed.name in names and files.read(self.renamed, 1):
@@ -104,11 +109,17 @@ class Log:
         found[following] = self.path
         return found
 
+    def _are_still(self, pieces: dict[int, Path]) -> bool:
+        """Whether no file of the log was renamed since its pieces were listed."""
+        renamed = os.path.lexists(self.renamed) and bool(files.read(self.renamed, 1))
+        return renamed == (self.renamed in pieces.values()) and not os.path.lexists(self.segment(max(pieces)))
+
     def read(self, since: Position | None = None) -> Reading:
         """
         Everything after *since*, in the order of the files. Needs no lock: what is half written is left for later.
 
         Raises:
+            Changed: what stands before *since* is not what was read there.
             StoreUnavailable: it cannot be read, which is never the same as empty.
         """
         reading = Reading(position=since or Position())
@@ -119,6 +130,8 @@ class Log:
 
     def _read_pieces(self, pieces: dict[int, Path], reading: Reading) -> bool:
         """Read on; False where a file was renamed meanwhile: it may not be the one that it was taken for."""
+        if reading.position.offset and reading.position.segment not in pieces:
+            raise Changed
         for number, path in pieces.items():
             if number < reading.position.segment:
                 continue
@@ -126,29 +139,24 @@ class Log:
             offset = 0 if fresh else reading.position.offset
             start = max(0, offset - CHECKED)
             content = files.read(path, -1, start)
-            renamed = path in (self.path, self.renamed) and self.pieces() != pieces
-            if renamed or (content is None and path != self.path):
+            if path in (self.path, self.renamed) and not self._are_still(pieces):
                 return False
-            if not content or len(content) == offset - start:
+            if content is None and path != self.path:
+                return False
+            known, content = (content or b"")[: offset - start], (content or b"")[offset - start :]
+            if offset and _print(known) != reading.position.check:
+                raise Changed
+            if not content:
                 continue  # the position stays behind the last line that there is
             if fresh:
                 reading.position = Position(number)
                 if number > 1 and number - 1 not in pieces:
                     reading.refuse(0, "the segments before it are missing")
-            self._take(content[offset - start :], reading, whole=path != self.path)
-            used = reading.position.offset - start
-            reading.position = replace(reading.position, check=_print(content[max(0, used - CHECKED) : used]))
+            self._take(content, reading, whole=path != self.path)
+            used = reading.position.offset - offset
+            before = (known + content[max(0, used - CHECKED) : used])[-CHECKED:]
+            reading.position = replace(reading.position, check=_print(before))
         return True
-
-    def still_holds(self, position: Position) -> bool:
-        """Whether the log up to *position* is the one that was read, by the end of the line before it."""
-        if position.offset == 0:
-            return position == Position()
-        start = max(0, position.offset - CHECKED)
-        with files.explained("read", self.path):
-            path = self.pieces().get(position.segment)
-            content = files.read(path, position.offset - start, start) if path is not None else None
-        return content is not None and len(content) == position.offset - start and _print(content) == position.check
 
     def find(self, wanted: str, name: str = "id") -> Event | None:
         """An event whose field *name* is *wanted*, looked for from the newest segment back."""
@@ -226,7 +234,7 @@ class Log:
             self.adopt()
             self._settle(self.path)
             size = 0
-        if size and (files.read(self.path, 1, size - 1) or b"\n") != b"\n":
+        if size and files.read(self.path, 1, size - 1) != b"\n":
             data = b"\n" + data
         files.append(self.system, self.path, data)
 

@@ -14,7 +14,7 @@ from carryover.memory.events import Event
 from carryover.store import log as logs
 from carryover.store.codec import encode
 from carryover.store.files import SYSTEM, FileSystem
-from carryover.store.log import Damage, Log, Position, Reading
+from carryover.store.log import Changed, Damage, Log, Position, Reading
 from carryover.store.store import Store
 
 Lines = Callable[..., list[bytes]]
@@ -198,7 +198,6 @@ def test_reading_on_is_the_same_as_reading_everything(
         position = reading.position
         events += reading.events
         damaged += reading.damaged
-        assert log.still_holds(position)
     whole = log.read()
 
     if not any(entry_ends_early(stream, cut) for cut in cuts):
@@ -215,24 +214,26 @@ def entry_ends_early(stream: bytes, cut: int) -> bool:
     )
 
 
-def test_a_position_no_longer_holds_when_the_log_was_changed_before_it(log: Log, lines: Lines) -> None:
+def test_reading_on_in_a_log_that_was_changed_before_there_is_refused(log: Log, lines: Lines) -> None:
     one, two = lines("one", "two")
     log.path.write_bytes(one + two)
     position = log.read().position
 
     log.path.write_bytes(two + one)
 
-    assert not log.still_holds(position)
+    with pytest.raises(Changed):
+        log.read(position)
 
 
-def test_a_position_no_longer_holds_when_the_log_was_taken_away(log: Log, lines: Lines) -> None:
+def test_reading_on_in_a_log_that_was_taken_away_is_refused(log: Log, lines: Lines) -> None:
     log.path.write_bytes(b"".join(lines("one")))
     position = log.read().position
 
     log.path.unlink()
 
-    assert not log.still_holds(position)
-    assert log.still_holds(Position())
+    with pytest.raises(Changed):
+        log.read(position)
+    assert log.read(Position()) == Reading()
 
 
 # ---------------------------------------------------------------- rotation
@@ -338,7 +339,7 @@ def test_who_reads_during_a_rotation_sees_everything_once(
     assert seen == [str(number) for number in range(6)]
 
 
-@pytest.mark.parametrize("at", range(1, 5))
+@pytest.mark.parametrize("at", range(1, 4))
 def test_a_rotation_between_any_two_steps_of_a_reader_is_noticed(
     log: Log, lines: Lines, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
