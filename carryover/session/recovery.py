@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from carryover.errors import SecretFound, TranscriptError, TranscriptUnreadable
-from carryover.process import lives
 from carryover.session import saver
 from carryover.session.run import Run
 from carryover.store.checkpoints import Checkpoint
@@ -25,11 +24,7 @@ class Recovered:
 
 def ended_unseen(run: Run) -> list[Checkpoint]:
     """Checkpoints of sessions whose host no longer runs, and of those that were left for a later one."""
-    return [
-        one
-        for one in run.checkpoints.all()
-        if one.session != run.session.id and (one.owner is None or lives(one.owner) is False)
-    ]
+    return [one for one in run.checkpoints.ended() if one.session != run.session.id]
 
 
 def recover(run: Run, writer: Writer) -> Recovered:

@@ -23,6 +23,7 @@ from carryover.memory.state import Standing, State, fold
 from carryover.project import Project
 from carryover.settings import Settings, cache_dir, state_dir
 from carryover.store import edits, files, history, snapshot, views
+from carryover.store.checkpoints import Checkpoints
 from carryover.store.codec import next_id, signed_with
 from carryover.store.files import SYSTEM, FileSystem
 from carryover.store.log import Log
@@ -197,6 +198,10 @@ class Store:
                     if writer.appended:
                         writer.render()
                     self._known = writer.known
+
+    def checkpoints(self) -> Checkpoints:
+        """The sessions that have not been saved yet."""
+        return Checkpoints(self.project.log_folder, self.system, self.key)
 
     def key(self) -> bytes | None:
         """The user's signing key, made when first needed; None where there is no place for one."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,16 @@ def test_two_killed_sessions_are_recovered_once_each_and_a_living_one_is_left_al
         assert "three" in place.checkpoints
 
 
+def change_owner(place: Place, **values: str) -> None:
+    checkpoints = place.memory().store.checkpoints()
+    (one,) = checkpoints.all()
+    assert one.owner is not None
+    checkpoints.keep(replace(one, owner=replace(one.owner, **values)))
+
+
 def test_a_session_of_another_machine_is_left_alone(place: Place) -> None:
     killed(place, one=FIRST)
-    (path,) = (place.project / ".pi" / "carryover.sessions").iterdir()
-    path.write_text(path.read_text("utf-8").replace('"machine":"', '"machine":"elsewhere-'), "utf-8")
+    change_owner(place, machine="elsewhere")
 
     place.next_block()
 
@@ -61,8 +68,7 @@ def test_a_process_that_was_given_a_dead_hosts_number_is_not_taken_for_it(place:
     with living() as other:
         session = place.session("one", owner=other.pid).start()
         session.turn(FIRST)
-        (path,) = (place.project / ".pi" / "carryover.sessions").iterdir()
-        path.write_text(path.read_text("utf-8").replace('"started":"', '"started":"earlier-'), "utf-8")
+        change_owner(place, started="earlier")
 
         assert FIRST in place.next_block()
 
