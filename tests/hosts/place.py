@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -224,13 +225,13 @@ def tool_call(note: str) -> str:
     return "tool:save_carryover " + json.dumps({"content": note})
 
 
-def opening(project: Path, mode: str = "rpc", session: str = "looking-on") -> Json:
-    """The fields of `start`, for a session that has no file."""
+def opening(project: Path, mode: str = "rpc", file: Path | None = None) -> Json:
+    """The fields of `start`; without a file, for a session that only looks on."""
     return {
         "mode": mode,
         "reason": "startup",
         "cwd": str(project),
-        "session": {"id": session, "file": None, "messages": 0},
+        "session": {"id": "by-hand", "file": str(file) if file else None, "messages": 0},
         "trusted": None,
         "nested": False,
         "pid": os.getpid(),
@@ -241,13 +242,14 @@ class Child:
     """The Python child on its own, as the extension starts it."""
 
     def __init__(self, environment: Mapping[str, str], then: str = MAIN, *options: str) -> None:
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  closed with the child; a pipe nobody reads would stop it
         root = Path(carryover.__file__).parent.parent
         launch = f"import sys\nsys.path.append(sys.argv[1])\n{then}"
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-X", "utf8", *options, "-c", launch, str(root)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._errors,
             env=environment,
         )
         self._asked = 0
@@ -272,8 +274,10 @@ class Child:
 
     def close(self) -> str:
         """End its input and wait for it to end; what it wrote to standard error."""
-        _, errors = self.process.communicate(timeout=10)
-        return errors.decode()
+        self.process.communicate(timeout=10)
+        with self._errors as errors:
+            errors.seek(0)
+            return errors.read().decode()
 
     def __enter__(self) -> Child:
         return self
