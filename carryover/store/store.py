@@ -117,7 +117,7 @@ class Store:
             return state, str(error)
         for draft in self.edits(state, view):
             fields = {"id": next_id(state.last, 0), "op": "note", "by": "hook", "tree": self.project.tree, **draft}
-            state = fold([Event({"at": state.newest, **fields})], state)
+            state = fold([Event({"at": self._edited_at(), **fields})], state)
         return state, self.objection(view)
 
     def trustworthy(self, state: State) -> tuple[State, int]:
@@ -152,8 +152,10 @@ class Store:
     def view(self, state: State) -> View:
         """What stands in CARRYOVER.md. Raises `StoreUnavailable` where that cannot be known."""
         view = views.read(self.view_path, state, self.project.tree)
-        if view.kind is Kind.TEAMMATE and self.log.find(view.ancestors[0]) is not None:
-            return replace(view, kind=Kind.OLDER)
+        if view.kind is Kind.TEAMMATE:
+            known = self.log.find(view.ancestors[0])
+            if known is not None and known.tree == self.project.tree:  # another tree's came here by git
+                return replace(view, kind=Kind.OLDER)
         if view.kind is Kind.FOREIGN and view.text and state.events:
             return replace(view, kind=self._without_a_name(view, state))
         return view
@@ -170,6 +172,14 @@ class Store:
             if text.startswith(view.text):
                 return Kind.CUT
         return view.kind
+
+    def _edited_at(self) -> str:
+        """When the view was written: an edit that is not on record yet has no other time."""
+        try:
+            seconds = self.view_path.lstat().st_mtime
+        except OSError:
+            return ""
+        return datetime.fromtimestamp(seconds).astimezone().isoformat(timespec="seconds")
 
     def keep_snapshot(self, known: Known) -> None:
         if self.snapshot_path is not None:

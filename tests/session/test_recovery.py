@@ -6,6 +6,7 @@ import os
 import threading
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,7 +48,7 @@ def test_two_killed_sessions_are_recovered_once_each_and_a_living_one_is_left_al
         assert "three" in place.checkpoints
 
 
-def change_owner(place: Place, **values: str) -> None:
+def change_owner(place: Place, **values: Any) -> None:
     checkpoints = place.memory().store.checkpoints()
     (one,) = checkpoints.all()
     assert one.owner is not None
@@ -214,6 +215,31 @@ def test_the_summary_of_a_dead_session_takes_its_tails_place(place: Place) -> No
     assert place.tails == []
     assert place.events[-1]["session"] == "one"
     assert place.checkpoints == ["two"]
+
+
+def test_no_summary_is_owed_of_what_was_cleared(place: Place) -> None:
+    killed(place, one=FIRST)
+    place.next_block()
+    place.memory().clear()
+
+    session = place.session("two").start()
+    session.turn("go on")
+
+    assert session.outcome.ask is None
+    assert place.checkpoints == ["two"]
+
+
+def test_the_user_is_told_whose_summary_came_and_why_one_did_not(place: Place) -> None:
+    killed(place, one=FIRST, two=SECOND)
+    session = place.session("three").start()
+    session.turn("go on")
+
+    good = session.answer(GOOD)
+    session.turn("and on")
+    bad = session.answer(stop="error", error="HTTP 500 from\nthe provider")
+
+    assert notices(good) == ["An earlier session that ended without saving is summed up now; the note has it."]
+    assert "(HTTP 500 from the provider)" in notices(bad)[0]
 
 
 def test_two_summaries_that_are_owed_are_asked_for_one_after_the_other(place: Place) -> None:

@@ -157,6 +157,25 @@ def test_trees_share_a_log_and_have_a_note_each(stores: Stores, save: Save, tmp_
     assert not (tmp_path / "feature" / ".pi" / "carryover.log").exists()
 
 
+def test_a_committed_note_stands_in_a_new_linked_tree_too(
+    stores: Stores, save: Save, tmp_path: Path, project: Path
+) -> None:
+    (tmp_path / "feature" / ".pi").mkdir(parents=True)
+    main, linked = stores(), stores(tmp_path / "feature", log_folder=project / ".pi", tree="feature")
+    save(main, "- [ ] main")
+    linked.view_path.write_bytes(main.view_path.read_bytes())  # as `git worktree add` checks it out
+
+    told = linked.delivered()[0].note("feature")
+    with linked.writing():
+        pass
+    save(main, "- [ ] main too")
+
+    assert told is not None
+    assert told.text == "- [ ] main"
+    assert told.at
+    assert open_items(linked) == ["main"]
+
+
 # ---------------------------------------------------------------- two logs
 
 
