@@ -101,9 +101,8 @@ class Memory:
         Raises:
             NotFound: there is no such note.
         """
-        with self.store.writing() as writer:
-            notes.go_back(writer, name, Author(self.by, "restore"))
-            self._shown = Shown.of(writer.state, writer.tree)
+        _, writer = notes.go_back(self.store, name, Author(self.by, "restore"))
+        self._shown = Shown.of(writer.state, writer.tree)
 
     def history(self, limit: int = 20) -> list[Event]:
         """The newest notes, newest first, cleared ones among them."""

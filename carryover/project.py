@@ -113,7 +113,17 @@ def _log_folder(root: Path, tree: WorkTree | None) -> Path:
     if tree is None or tree.common is None:
         return root / ".pi"
     relative = root.relative_to(tree.top)
-    return tree.checkout / relative / ".pi" if tree.checkout else tree.common / "carryover" / relative
+    if tree.checkout is None or _leads_out(tree.checkout, relative):
+        return tree.common / "carryover" / relative
+    return tree.checkout / relative / ".pi"
+
+
+def _leads_out(checkout: Path, relative: Path) -> bool:
+    """Whether that folder of another checkout is, there, a link to elsewhere: it is committed by whoever likes."""
+    try:
+        return (checkout / relative).resolve() != checkout.resolve() / relative
+    except (OSError, RuntimeError):
+        return True
 
 
 def _has_memory(folder: Path, tree: WorkTree | None) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from carryover.errors import CarryoverError
 from carryover.messages import locale_language, say
+from carryover.text import clean
 
 #: Exit status: nothing found or refused; wrong use. Interrupted is the shells' own number for it.
 REFUSED, WRONG_USE, INTERRUPTED = 1, 2, 130
@@ -67,12 +68,18 @@ def _completing() -> bool:
 
 def _complain(reason: str, status: int) -> int:
     """Tell in one line on standard error why it did not work."""
-    print("carryover:", " ".join(reason.split()), file=sys.stderr)
+    print("carryover:", clean(" ".join(reason.split())), file=sys.stderr)
     return status
 
 
 def _let_every_character_pass() -> None:
-    """A terminal that lacks a character shows its escape; printing a note never fails over it."""
+    """
+    A terminal that lacks a character shows its escape; printing a note never fails over it. A stream that was closed
+    takes everything and gives nothing.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for as long as we run
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a test may have put its own in the place
             stream.reconfigure(errors="backslashreplace")

@@ -14,7 +14,7 @@ import click
 from carryover import __version__
 from carryover.cli import REFUSED
 from carryover.cli.options import here_quietly, with_json, with_project
-from carryover.cli.place import Place, show_json
+from carryover.cli.place import Place, show_json, show_text
 from carryover.completion import available
 from carryover.errors import InstallError, StoreError
 from carryover.hosts.install import HOSTS
@@ -50,7 +50,7 @@ def doctor() -> int:
 
 def _show(place: Place, finding: Finding) -> None:
     mark = say(f"doctor.{finding.level}", place.language)
-    print(f"{mark:<5}  {finding.text}")
+    show_text(f"{mark:<5}  {finding.text}")
     if finding.mend:
         print(f"       {finding.mend}")
 

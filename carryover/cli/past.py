@@ -6,7 +6,7 @@ import click
 
 from carryover.cli import REFUSED
 from carryover.cli.options import here, with_json, with_project
-from carryover.cli.place import Place, show_json
+from carryover.cli.place import Place, show_json, show_text
 from carryover.cli.wording import first_line, short_id, short_time, source
 from carryover.errors import CarryoverError
 from carryover.memory.events import Event
@@ -46,7 +46,7 @@ def history(event: str, limit: int) -> int:
     if place.as_json:
         show_json([_facts(one) for one in found])
     elif event:
-        print(found[0].text)
+        show_text(found[0].text)
     else:
         _list(place, found)
     return 0 if found else REFUSED
@@ -58,7 +58,9 @@ def _list(place: Place, notes: list[Event]) -> None:
     for note in notes:
         where = source(note.source or note.op, place.language)
         glimpse = first_line(note.text, GLIMPSE)
-        print(f"{short_id(note.id)}  {short_time(note.at)}  {len(items(note.text)):>3}  {where}  {glimpse}".rstrip())
+        show_text(
+            f"{short_id(note.id)}  {short_time(note.at)}  {len(items(note.text)):>3}  {where}  {glimpse}".rstrip()
+        )
 
 
 def _facts(event: Event) -> dict[str, object]:
@@ -87,7 +89,7 @@ def log(tail: int) -> int:
         place.say("log.empty", path=place.store.log.path)
     else:
         for event in events:
-            print(_line(event))
+            show_text(_line(event))
     return 0 if events else REFUSED
 
 

@@ -18,6 +18,7 @@ from carryover.messages import locale_language, say
 from carryover.settings import Settings
 from carryover.store.store import Store, Writer
 from carryover.store.views import Kind
+from carryover.text import clean
 
 if TYPE_CHECKING:
     from carryover.session.notes import Author
@@ -51,10 +52,10 @@ class Place:
         return Author(self.by, source)
 
     def say(self, key: str, **values: object) -> None:
-        print(say(key, self.language, **values))
+        show_text(say(key, self.language, **values))
 
     def warn(self, text: str) -> None:
-        print("carryover:", text, file=sys.stderr)
+        print("carryover:", clean(text), file=sys.stderr)
 
     def warn_of_settings(self) -> None:
         for problem in self.settings.problems:
@@ -118,6 +119,11 @@ def caller(environ: Mapping[str, str]) -> str:
         name.startswith(AGENT_MARK_FAMILIES) for name in environ
     )
     return "human" if not marked and sys.stdin is not None and sys.stdin.isatty() else "agent"
+
+
+def show_text(text: str) -> None:
+    """Print what came from somewhere else: without the control characters that a terminal would obey."""
+    print(clean(text))
 
 
 def show_json(value: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from carryover.cli import REFUSED
-from carryover.cli.place import Place, show_json
+from carryover.cli.place import Place, show_json, show_text
 from carryover.cli.wording import short_time, source
 from carryover.memory.note import items
 from carryover.memory.state import Standing, State
@@ -24,7 +24,7 @@ def show(place: Place) -> int:
     elif note is None and not tails:
         place.say("note.none")
     else:
-        print("\n".join(_lines(place, state)))
+        show_text("\n".join(_lines(place, state)))
     return 0 if tails or (note and note.text) else REFUSED
 
 

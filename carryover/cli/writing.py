@@ -9,11 +9,10 @@ import click
 from carryover.cli import REFUSED
 from carryover.cli.options import here, with_json, with_project
 from carryover.cli.past import complete_note
-from carryover.cli.place import Place, show_json
+from carryover.cli.place import Place, show_json, show_text
 from carryover.cli.wording import short_time
 from carryover.errors import EventRefused
 from carryover.session import notes
-from carryover.store import history
 
 
 @click.command()
@@ -38,7 +37,7 @@ def _print(place: Place) -> int:
     if place.as_json:
         show_json({"text": text})
     elif text:
-        print(text)
+        show_text(text)
     else:
         place.say("note.none" if standing is None else "note.empty")
     return 0 if text else REFUSED
@@ -81,10 +80,7 @@ def clear() -> int:
 def restore(event: str) -> int:
     """Go back to the note of an id or a time; without one, to the note before this one."""
     place = here()
-    log = place.store.log
-    past = history.note_named(log, place.tree, event) if event else history.previous(log, place.tree)
-    with place.store.writing() as writer:
-        notes.restore(writer, past, place.author("restore"))
+    past, writer = notes.go_back(place.store, event, place.author("restore"))
     place.say("note.restored", time=short_time(past.at))
     place.warn_unless_rendered(writer)
     return 0

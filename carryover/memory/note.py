@@ -17,6 +17,8 @@ from carryover.memory.outline import Block, Outline, Piece, assemble, parse, ren
 __all__ = ["Item", "finish", "items", "merge"]
 
 _NO_LETTERS = re.compile(r"[\W\d_]+")
+_SHARE = re.compile(r"(\d{1,9})\s{0,3}/\s{0,3}(\d{1,9})")
+_PERCENT = re.compile(r"(\d{1,9})\s{0,3}[%％]")
 _SAYS_DONE = re.compile(
     r"(?:(?:done|completed|finished)(?: (?:items?|tasks?|work|so far|today|recently|this session))? ?"
     r"|已经?完成了?(?:的?(?:任务|事项|工作|项目|部分|内容))? ?"
@@ -105,7 +107,14 @@ def _is_finished(block: Block) -> bool:
 
 
 def _says_done(heading: str) -> bool:
-    """Whether a heading names finished work; symbols, counts and dates beside the word do not matter."""
+    """
+    Whether a heading names finished work. Symbols, counts and dates beside the word do not matter, unless they say that
+    it is not all of it: "60 % done", "0/5 completed", "Done?".
+    """
+    if any(part[1] != part[2] for part in _SHARE.finditer(heading)) or "?" in heading or "？" in heading:
+        return False
+    if any(percent[1] != "100" for percent in _PERCENT.finditer(heading)):
+        return False
     return bool(_SAYS_DONE.fullmatch(_NO_LETTERS.sub(" ", heading).strip().casefold()))
 
 

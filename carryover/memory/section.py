@@ -20,7 +20,7 @@ _AUTHORS = {
     "edit": "edited by hand",
     "teammate": "from a teammate",
     "restore": "restored",
-    "import": "imported from pi-carryover 1.x",
+    "import": "taken over from a file",
 }
 _TIME = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2})[T ]([0-9]{2}:[0-9]{2})")
 _MARKS = re.compile(r"^> ?", re.MULTILINE)

@@ -9,7 +9,7 @@ from carryover.session.exchange import Completion, Notice, Outcome
 from carryover.session.run import Run
 from carryover.store import history
 from carryover.store.store import Writer
-from carryover.text import truncate
+from carryover.text import clean, truncate
 
 #: Sub-commands, in the order in which they are offered.
 NAMES = ("show", "save", "clear", "restore")
@@ -47,8 +47,7 @@ def clear(run: Run, language: str) -> Outcome:
 
 def restore(run: Run, language: str, name: str) -> Outcome:
     """Go back to the note that *name* means; without a name, to the one before."""
-    with run.store.writing() as writer:
-        past = notes.go_back(writer, name, run.author("human", "restore"))
+    past, writer = notes.go_back(run.store, name, run.author("human", "restore"))
     return _done(run, writer, language, say("note.restored", language, time=_minute(past.at)))
 
 
@@ -67,11 +66,11 @@ def complete(run: Run, name: str, prefix: str) -> list[Completion]:
     except (OSError, StoreError):
         return []  # what cannot be offered can still be typed
     found = []
-    for event in past:
+    for event in filter(run.store.believes, past):
         short = event.id[-8:]
         if short.startswith(prefix.upper()):
-            first = next((line for line in event.text.splitlines() if line.strip()), "")
-            found.append(Completion(short, f"{short}  {_minute(event.at)}", truncate(first, 60)))
+            first = next((line for line in clean(event.text).splitlines() if line.strip()), "")
+            found.append(Completion(short, f"{short}  {clean(_minute(event.at))}", truncate(first, 60)))
     return found
 
 

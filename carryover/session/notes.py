@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from carryover.errors import EventRefused
+from carryover.errors import EventRefused, NotFound
 from carryover.memory.events import Event
 from carryover.memory.merge import merge
 from carryover.memory.note import finish, items
 from carryover.memory.state import Standing, State
 from carryover.store import history
-from carryover.store.store import Writer
+from carryover.store.store import Store, Writer
 from carryover.text import clean
 
 #: Characters that a note may have.
@@ -119,19 +119,25 @@ def restore(writer: Writer, past: Event, author: Author) -> Event:
     return _append(writer, "note", author, _base(writer, ()), text=past.text, source="restore", origin=past.id)
 
 
-def go_back(writer: Writer, name: str, author: Author) -> Event:
+def go_back(store: Store, name: str, author: Author) -> tuple[Event, Writer]:
     """
-    Restore the note that *name* means, or without a name the one before; that note is returned.
+    Restore the note that *name* means, or without a name the one before; that note, and who wrote it back.
 
     Looked for under the lock, where an edit of the file is on record already: that is what going back undoes.
 
     Raises:
         NotFound: there is no such note.
+        EventRefused: the project is not trusted, and that note was not written here.
     """
-    log = writer.store.log
-    past = history.note_named(log, writer.tree, name) if name else history.previous(log, writer.tree)
-    restore(writer, past, author)
-    return past
+    if not store.known().state.events:
+        raise NotFound("there is no earlier note to go back to")
+    with store.writing() as writer:
+        log = store.log
+        past = history.note_named(log, writer.tree, name) if name else history.previous(log, writer.tree)
+        if not store.believes(past):
+            raise EventRefused("not restored: this project is not trusted, and that note was not written here")
+        restore(writer, past, author)
+    return past, writer
 
 
 def _base(writer: Writer, shown: tuple[str, ...]) -> list[str]:

@@ -50,8 +50,9 @@ def _note(state: State, tree: str, view: View, find: Find) -> dict[str, Any] | N
     else:
         text = merge(finish(_ancestor(view, tree, find)), current, finish(view.text))
     dismissed = []
-    if view.kind is Kind.EDITED and of_current:  # a tail that somebody deleted from the file
-        dismissed = [tail.id for tail in state.tails(tree) if tail.id not in view.tails]
+    if view.kind is Kind.EDITED:  # tails that somebody deleted from the file; one that came later was never in it
+        gone = view.rendered_tails - view.tails
+        dismissed = [tail.id for tail in state.tails(tree) if tail.id in gone]
     if finish(text).strip() == current.strip() and not dismissed:
         return None
     heads = [head.id for head in state.heads.get(tree, ())]

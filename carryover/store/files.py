@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -169,8 +169,20 @@ def append(files: FileSystem, path: Path, data: bytes) -> None:
         files.close(descriptor)
 
 
-def replace(files: FileSystem, path: Path, data: bytes, *, mode: int = 0o600, durable: bool = True) -> None:
-    """Put *data* in the place of the file at *path*: whole or not at all, with the mode of the file it replaces."""
+def replace(
+    files: FileSystem,
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = 0o600,
+    durable: bool = True,
+    unless: Callable[[], bool] | None = None,
+) -> bool:
+    """
+    Put *data* in the place of the file at *path*: whole or not at all, with the mode of the file it replaces.
+
+    *unless* is asked directly before the file would be replaced; when it says yes, nothing is, and False is returned.
+    """
     kept = None
     with suppress(FileNotFoundError):
         status = os.lstat(path)
@@ -187,6 +199,9 @@ def replace(files: FileSystem, path: Path, data: bytes, *, mode: int = 0o600, du
                 files.sync(descriptor)
         finally:
             files.close(descriptor)
+        if unless is not None and unless():
+            files.unlink(draft)
+            return False
         _replace_with_patience(files, draft, path)
     except OSError:
         with suppress(OSError):
@@ -194,6 +209,7 @@ def replace(files: FileSystem, path: Path, data: bytes, *, mode: int = 0o600, du
         raise
     if durable:
         files.sync_folder(path.parent)
+    return True
 
 
 def _replace_with_patience(files: FileSystem, source: Path, target: Path) -> None:

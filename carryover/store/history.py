@@ -67,15 +67,15 @@ def _instant(text: str) -> datetime | None:
     """A time as a person gives it; a day alone means its end, and no offset means this computer's."""
     try:
         when = datetime.fromisoformat(text.strip())
-    except ValueError:
+        if len(text.strip()) <= len("2026-11-30"):
+            when = when.replace(hour=23, minute=59, second=59)
+        return when.astimezone()
+    except (ValueError, OverflowError):  # the first and the last days there are have no time elsewhere
         return None
-    if len(text.strip()) <= len("2026-11-30"):
-        when = when.replace(hour=23, minute=59, second=59)
-    return when.astimezone()
 
 
 def _not_after(event: Event, when: datetime) -> bool:
     try:
         return datetime.fromisoformat(event.at).astimezone() <= when
-    except ValueError:
+    except (ValueError, OverflowError):
         return False

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from carryover.memory.events import Event
 from carryover.store.codec import derived_id
 
+#: What its notes name as their origin.
+NAME = "pi-carryover"
 OPENING = b"```carryover-entry"
 _CLOSING = b"```"
 #: How its raw fallback announces itself in the first line of a note.
@@ -79,7 +81,7 @@ def _event(lines: list[bytes]) -> Event:
         "by": "agent",
         "host": "pi",
         "source": "raw" if raw else "import",
-        "origin": "pi-carryover",
+        "origin": NAME,
         "text": without_header(text),
     }
     return Event(fields)

@@ -22,7 +22,7 @@ from carryover.memory.events import Event
 from carryover.memory.state import Standing, State, fold
 from carryover.project import Project
 from carryover.settings import Settings, cache_dir, state_dir
-from carryover.store import edits, files, history, snapshot, views
+from carryover.store import edits, files, history, legacy, snapshot, views
 from carryover.store.checkpoints import Checkpoints
 from carryover.store.codec import next_id, signed_with
 from carryover.store.files import SYSTEM, FileSystem
@@ -116,25 +116,55 @@ class Store:
         except StoreUnavailable as error:
             return state, str(error)
         for draft in self.edits(state, view):
+            draft["text"] = self.without_secrets(draft["text"])
             fields = {"id": next_id(state.last, 0), "op": "note", "by": "hook", "tree": self.project.tree, **draft}
             state = fold([Event({"at": self._edited_at(), **fields})], state)
         return state, self.objection(view)
 
+    def without_secrets(self, text: str) -> str:
+        """
+        Text that was not redacted when it was written: an edit of the view, a log of pi-carryover's. It is shown and
+        rendered without its secrets, whatever ``secrets`` says of writing them.
+        """
+        if self.settings.secrets == "off":
+            return text
+        from carryover.store.redact import redact  # its expressions are compiled when there is such a text
+
+        return redact(text).text
+
+    def _redacted(self, state: State) -> State:
+        """The state with the notes and tails of pi-carryover's log redacted; ours were when they were written."""
+
+        def safe(one: Standing) -> Standing:
+            return replace(one, text=self.without_secrets(one.text)) if one.origin == legacy.NAME else one
+
+        standing = (*state.heads.values(), *state.raw.values())
+        if not any(one.origin == legacy.NAME for some in standing for one in some):
+            return state
+        heads = {tree: tuple(map(safe, some)) for tree, some in state.heads.items()}
+        return replace(state, heads=heads, raw={tree: tuple(map(safe, some)) for tree, some in state.raw.items()})
+
     def trustworthy(self, state: State) -> tuple[State, int]:
         """What of *state* may be used, and how many notes and tails may not: those not signed by this user."""
         if self.trusted or not state.trees():
-            return state, 0
-        key = self.key()
+            return self._redacted(state), 0
 
         def ours(standing: Standing) -> bool:
             event = self.log.find(standing.id)
-            return key is not None and event is not None and signed_with(event, key)
+            return event is not None and self.believes(event)
 
         heads = {tree: some for tree, all_ in state.heads.items() if (some := tuple(filter(ours, all_)))}
         raw = {tree: some for tree, all_ in state.raw.items() if (some := tuple(filter(ours, all_)))}
         before = sum(map(len, (*state.heads.values(), *state.raw.values())))
         withheld = before - sum(map(len, (*heads.values(), *raw.values())))
         return replace(state, heads=heads, raw=raw), withheld
+
+    def believes(self, event: Event) -> bool:
+        """Whether an event may be used: of a project that is not trusted, only one that this user signed."""
+        if self.trusted:
+            return True
+        key = self.key()
+        return key is not None and signed_with(event, key)
 
     def edits(self, state: State, view: View | None) -> list[dict[str, Any]]:
         """The note events that are owed to the view as it stands. An untrusted project's file is not believed."""
@@ -243,7 +273,7 @@ class Store:
             files.make_folder(self.system, folder)
             files.sweep(self.system, folder)
             if folder.name == ".pi":
-                with suppress(StoreUnavailable):  # a link, or no file: theirs to keep, and no reason not to save
+                with suppress(StoreUnavailable, PermissionError):  # theirs to keep, and no reason not to save
                     self._ignore(folder / ".gitignore")
 
     def _ignore(self, path: Path) -> None:

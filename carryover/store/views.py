@@ -30,6 +30,7 @@ ANCESTORS = 4
 # Every expression is bounded or tied to the beginning of a line: the file is anybody's.
 _MARK = re.compile(r"<!-- carryover note=(\w*) after=([\w,]*) sum=([0-9a-f]{8})\b[^\n>]{0,200}-->")
 _BOM = b"\xef\xbb\xbf"
+_MARK_TAILS = re.compile(r" tails=([\w,]*)")
 _MARK_BEGINS = "<!-- carryover note="
 _CUT_MARK = re.compile(r"<!-- carryover note=(\w*)(?: after=([\w,]*))?[^>]*")
 _TAIL_OPENS = re.compile(r"<!-- carryover tail (\w+) *-->")
@@ -68,8 +69,9 @@ class View:
     text: str = ""
     #: The note event it names, then that note's ancestors, newest first.
     ancestors: tuple[str, ...] = ()
-    #: Tails that stand in it.
+    #: Tails that stand in it, and those that did when it was rendered.
     tails: frozenset[str] = frozenset()
+    rendered_tails: frozenset[str] = frozenset()
     raw: bool = False
     #: The fingerprint of what stands above its closing comment.
     fingerprint: str = ""
@@ -97,7 +99,8 @@ def render(state: State, tree: str = "") -> str:
     ancestors = [one for one in reversed(state.lineage.get(tree, ())) if note is None or one != note.id]
     after, print_ = ",".join(ancestors[:ANCESTORS]), fingerprint(body)
     hint = "· edit the note above as you like: edits are merged"
-    mark = f"<!-- carryover note={note.id if note else ''} after={after} sum={print_} {hint} -->"
+    tails = f" tails={','.join(tail.id for tail in state.tails(tree))}" if state.tails(tree) else ""
+    mark = f"<!-- carryover note={note.id if note else ''} after={after} sum={print_}{tails} {hint} -->"
     return f"{body}\n\n{mark}\n" if body else f"{mark}\n"
 
 
@@ -133,14 +136,18 @@ def read(path: Path, state: State, tree: str = "") -> View:
 
 
 def _classify(content: str, state: State, tree: str) -> View:
+    rendered: frozenset[str] = frozenset()
+
     def view(kind: Kind, body: str = "", ancestors: tuple[str, ...] = (), raw: bool = False, print_: str = "") -> View:
         text, tails = _note_and_tails(body)
-        return View(kind, text, ancestors, tails, raw, print_)
+        return View(kind, text, ancestors, tails, rendered, raw, print_)
 
     marks = list(_MARK.finditer(content))
     if not marks:
         return _unmarked(content, state, tree, view)
     mark = marks[-1]
+    if had := _MARK_TAILS.search(mark[0]):
+        rendered = frozenset(had[1].split(","))
     body = _MARK.sub("", content[: mark.start()]) + content[mark.end() :]
     ancestors = tuple(one for one in (mark[1], *mark[2].split(",")) if one)
     if fingerprint(body) != mark[3]:

@@ -26,6 +26,10 @@ PLAIN_FIELDS = frozenset(
 Check = Callable[[State, Mapping[str, Any]], None]
 
 
+#: How often a view is looked at again that somebody writes at the same time.
+LOOKS = 5
+
+
 class Writer:
     """What may be done while the lock is held."""
 
@@ -131,26 +135,33 @@ class Writer:
 
     def render(self) -> None:
         """Write the views. The log is the truth: a view that cannot be written is said, and loses nothing."""
-        for _ in range(3):  # somebody may save an edit at this very moment; it is merged, not overwritten
-            if self._stamp() == self._seen:
-                break
-            self.absorb()
-        if not self.problem:
-            try:
-                self._write_view()
-            except (OSError, StoreError) as error:
-                reason = error.strerror if isinstance(error, OSError) else error
-                self.problem = f"{self.store.view_path} could not be written: {reason}"
+        try:
+            for _ in range(LOOKS):  # somebody may save an edit at this very moment; it is merged, not overwritten
+                if self._is_changed():
+                    self.absorb()
+                if self.problem or self._write_view():
+                    return
+            self.problem = f"{self.store.view_path} was not written: somebody else is writing it all the time"
+        except (OSError, StoreError) as error:
+            reason = error.strerror if isinstance(error, OSError) else error
+            self.problem = f"{self.store.view_path} could not be written: {reason}"
 
-    def _write_view(self) -> None:
+    def _write_view(self) -> bool:
+        """Write it; False where somebody else did so meanwhile."""
         rendered = views.render(self.state, self.tree)
         if self.view is not None and self.view.says_the_same(rendered, self.state.note(self.tree)):
-            return  # a teammate's file, taken whole: to rewrite its last line would only dirty the work tree
+            return True  # a teammate's file, taken whole: to rewrite its last line would only dirty the work tree
         content = views.encode(rendered, self.view or View(Kind.MISSING))
         if len(content) > views.LARGEST:
             raise StoreUnavailable(f"the note has more than {views.LARGEST} bytes")
-        if self.view is None or content != self.view.content:
-            files.replace(self.store.system, self.store.view_path, content, mode=0o644)
+        if self.view is not None and content == self.view.content:
+            return True
+        path = self.store.view_path
+        return files.replace(self.store.system, path, content, mode=0o644, unless=self._is_changed)
+
+    def _is_changed(self) -> bool:
+        """Whether the file is not the one that was looked at."""
+        return self._stamp() != self._seen
 
     def _stamp(self) -> tuple[int, ...] | None:
         try:

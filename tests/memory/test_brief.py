@@ -129,7 +129,7 @@ def test_what_could_not_be_read_never_looks_like_nothing() -> None:
     ("source", "said"),
     [
         ("teammate", "Note (from a teammate, 2026-11-30 09:15):"),
-        ("import", "Note (imported from pi-carryover 1.x, 2026-11-30 09:15):"),
+        ("import", "Note (taken over from a file, 2026-11-30 09:15):"),
         ("summary", "Note (summary by a model, 2026-11-30 09:15):"),
         ("</carryover>", "Note (source unknown, 2026-11-30 09:15):"),
     ],

@@ -70,9 +70,12 @@ class Bridge:
             print(f"passed over {len(line)} bytes: {error}", file=sys.stderr)
             return
         if request.verb == "run":
-            self._run(request)
+            reply = self._guarded("run", partial(self._run, request))
+            if reply["ok"]:
+                return  # the reply follows when the summary has come
         else:
-            self._output.send({"id": request.id, **self._reply(request.verb, request.fields)})
+            reply = self._reply(request.verb, request.fields)
+        self._output.send({"id": request.id, **reply})
         self._follow()
 
     def lost(self) -> None:
@@ -142,11 +145,10 @@ class Bridge:
         return self._told(self._carryover.answer(ask, answer))
 
     def _run(self, request: Request) -> None:
-        """Get the summary ourselves. The reply follows later; other requests are served meanwhile."""
-        ask = self._asks.get(request.fields.maybe("ask", str) or "")
+        """Get the summary ourselves, while other requests are served."""
+        ask = self._asks.get(request.fields.get("ask", str))
         if ask is None:
-            self._output.send({"id": request.id, "ok": False, "error": "Nothing of that name is asked for."})
-            return
+            raise BadRequest("Nothing of that name is asked for.")
         threading.Thread(target=self._summarise, args=(request.id, ask), daemon=True).start()
 
     def _summarise(self, request: int, ask: Ask) -> None:
