@@ -497,3 +497,17 @@ def test_nothing_is_known_about_trees_that_cannot_be_listed(here: Path, find: Fi
     (app / ".git" / "worktrees").write_text("", encoding="utf-8")
 
     assert project.live_trees(find(app)) is None
+
+
+@posix
+def test_a_link_in_the_main_checkout_leads_no_log_out_of_the_repository(here: Path, find: Find) -> None:
+    app = repository(here / "app")
+    tree = linked(app, here / "tree", "feature")
+    (tree / "packages" / "a" / ".pi").mkdir(parents=True)
+    (tree / "packages" / "a" / ".pi" / "CARRYOVER.md").write_text("- [ ] note\n", encoding="utf-8")
+    (here / "outside").mkdir()
+    (app / "packages").symlink_to(here / "outside")
+
+    found = find(tree / "packages" / "a")
+
+    assert found.log_folder == app / ".git" / "carryover" / "packages" / "a"

@@ -97,3 +97,32 @@ def test_a_view_that_cannot_be_written_is_said(call: Call, project: Path) -> Non
     assert told.status == 0
     assert "is not UTF-8" in told.err
     assert call("note").out == "- [ ] second\n"
+
+
+@pytest.mark.parametrize("when", ["0001-01-01", "9999-12-31T23:59:59-14:00", "nope12"])
+def test_a_time_that_no_clock_can_show_is_answered_in_a_sentence(call: Call, when: str) -> None:
+    call("note", "--set", "-", feed="- [ ] one")
+
+    told = call("restore", when)
+
+    assert told.status == 1
+    assert told.err.count("\n") == 1
+
+
+def test_a_note_cannot_command_the_terminal(call: Call, project: Path) -> None:
+    (project / ".pi").mkdir()
+    (project / ".pi" / "CARRYOVER.md").write_text("- [ ] \033]0;owned\007\033[2J done\n", encoding="utf-8")
+
+    for words in (["show"], ["note"], ["brief"], ["doctor"]):
+        assert "\033" not in call(*words).out
+
+
+def test_going_back_takes_an_edit_of_the_file_back_first(call: Call, project: Path) -> None:
+    call("note", "--set", "-", feed="- [ ] one")
+    call("note", "--set", "-", feed="- [ ] two")
+    view = project / ".pi" / "CARRYOVER.md"
+    view.write_text(view.read_text("utf-8").replace("two", "two edited"), "utf-8")
+
+    call("restore")
+
+    assert call("note").out == "- [ ] two\n"

@@ -150,3 +150,11 @@ def test_an_edit_of_the_note_is_noticed_while_the_session_runs(child: Child, pro
 
     assert heard
     assert child.receive() == {"event": "status", "text": "carryover: 1 open"}
+
+
+@pytest.mark.parametrize("ask", [5, None, ["x"], "nothing of that name"])
+def test_a_run_of_nothing_is_refused_and_the_child_goes_on(started: Child, ask: object) -> None:
+    told = started.ask("run", ask=ask)
+
+    assert told["ok"] is False
+    assert started.ask("prompt", text="go on")["ok"] is True

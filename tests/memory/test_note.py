@@ -500,3 +500,15 @@ def test_a_note_that_is_not_looked_through_has_nothing_finished(text: str) -> No
     looked_through = _MAYBE_FINISHED.search(text.casefold())
 
     assert looked_through or not _finished(parse(text))
+
+
+@pytest.mark.parametrize("heading", ["60% done", "0/5 completed", "Done?", "已完成 40%", "完成 1／3？"])
+def test_a_heading_that_says_how_much_is_done_does_not_say_that_all_is(heading: str) -> None:
+    text = f"## {heading}\n- port the parser"
+
+    assert finish(text) == text
+
+
+@pytest.mark.parametrize("heading", ["100% done", "Completed 3/3", "Done (2)"])
+def test_a_heading_that_says_that_all_is_done_is_believed(heading: str) -> None:
+    assert finish(f"## {heading}\n- port the parser").strip() == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.session.play import Place, Played, notices
@@ -348,4 +350,20 @@ def test_what_is_offered_can_be_restored(place: Place, session: Played, three_no
 def test_where_the_log_cannot_be_read_nothing_is_offered(place: Place, session: Played) -> None:
     place.log.mkdir(parents=True)
 
+    assert session.host.complete("restore", "") == []
+
+
+def test_in_an_untrusted_project_nothing_is_restored_that_was_not_written_here(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+        for text in ("- [ ] theirs", "- [ ] theirs too"):
+            place.memory().save(text)
+    session = place.session("mine", trusted=False).start()
+
+    outcome = session.command("restore")
+
+    assert outcome.level == "error"
+    assert "not trusted" in outcome.text
     assert session.host.complete("restore", "") == []

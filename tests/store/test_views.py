@@ -14,6 +14,7 @@ from carryover.errors import StoreUnavailable
 from carryover.memory.events import Event
 from carryover.memory.note import items
 from carryover.store import views
+from carryover.store.files import FileSystem
 from carryover.store.store import Store
 from carryover.store.views import Kind
 
@@ -732,3 +733,60 @@ def test_a_linked_ignore_file_is_not_written_through_and_keeps_nobody_from_savin
 
     assert elsewhere.read_text(encoding="utf-8") == "*.bak\n"
     assert open_items(store) == ["one"]
+
+
+# ---------------------------------------------------------------- what its writer cannot have seen
+
+
+def test_a_stale_editor_buffer_takes_no_tail_away_that_came_after_it(store: Store, save: Save) -> None:
+    save(store, "- [ ] one\n- [ ] two")
+    buffer = shown(store)
+    save(store, "- said", source="raw", base=[], session="a", covers=[1, 1])
+    store.view_path.write_text(buffer.replace("two", "two changed"), encoding="utf-8")
+
+    touch(store)
+
+    assert open_items(store) == ["one", "two changed"]
+    assert [tail.text for tail in store.known().state.tails()] == ["- said"]
+
+
+def test_an_edit_saved_just_before_the_rename_is_merged(stores: Stores, save: Save) -> None:
+    class Editor(FileSystem):
+        """Saves an edit while the new view is being synced, once."""
+
+        done = False
+
+        def sync(self, descriptor: int) -> None:
+            super().sync(descriptor)
+            if not self.done and store.view_path.exists():
+                self.done = True
+                edit(store, "- [ ] one", "- [ ] one\n- [ ] by hand")
+
+    store = stores()
+    save(store, "- [ ] one")
+    store = stores(system=Editor())
+    with store.writing() as writer:
+        writer.append("set", by="agent", rec="nothing", to="done")
+        writer.append("note", by="hook", source="raw", text="- said", session="a", covers=[1, 1])
+
+    assert open_items(store) == ["one", "by hand"]
+
+
+def test_a_secret_in_the_file_is_in_no_block_before_it_is_on_record(store: Store, save: Save) -> None:
+    save(store, "- [ ] one")
+    edit(store, "- [ ] one", f"- [ ] deploy with ghp_{'a1B2' * 10}")
+
+    note = store.delivered()[0].note()
+
+    assert note is not None
+    assert note.text == "- [ ] deploy with [redacted: github-token]"
+
+
+def test_a_secret_in_a_log_of_pi_carryovers_is_rendered_nowhere(store: Store) -> None:
+    store.project.folder.mkdir()
+    entry = f"```carryover-entry\n@ 2026-11-29T10:00:00.000Z\n- [ ] deploy with ghp_{'a1B2' * 10}\n```\n"
+    store.log.path.write_text(entry, encoding="utf-8")
+
+    touch(store)
+
+    assert "- [ ] deploy with [redacted: github-token]" in shown(store)
