@@ -13,6 +13,8 @@ BUILD := .build
 VENV := $(BUILD)/venv
 TOOLS := $(BUILD)/tools
 HOSTS := .hosts
+# More than there are processors: the tests that drive real hosts mostly wait for them.
+WORKERS ?= 4
 
 # Folders are listed with the files: their times tell that a file was taken away.
 PACKAGE := $(shell find carryover -name __pycache__ -prune -o -print) pyproject.toml README.md LICENSE
@@ -28,7 +30,7 @@ demo: $(BUILD)/installed
 
 # The pytest command, not `python -m pytest`: that would put this folder, and so the checkout, before the wheel.
 test: $(BUILD)/installed $(BUILD)/test-dependencies
-	CARRYOVER_TEST_WHEEL=1 $(VENV)/bin/pytest $(ARGS)
+	CARRYOVER_TEST_WHEEL=1 $(VENV)/bin/pytest --numprocesses $(WORKERS) $(ARGS)
 
 check: $(BUILD)/check-dependencies
 	$(TOOLS)/bin/ruff check

@@ -47,8 +47,9 @@ class Memory:
     """
 
     def __init__(
-        self, folder: str | os.PathLike[str] = ".", *, by: str = "agent", environ: Mapping[str, str] = os.environ
+        self, folder: str | os.PathLike[str] = ".", *, by: str = "agent", environ: Mapping[str, str] | None = None
     ) -> None:
+        environ = os.environ if environ is None else environ
         project = projects.find(Path(folder), environ)
         self.settings = configuration.load(project.root, environ)
         self.store = Store(project, self.settings, environ)

@@ -58,6 +58,10 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "Session summed up. The next one will be given the summary.",
         "已整理好本次会话的摘要，下次会话会收到它。",
     ),
+    "summary.caught_up": (
+        "An earlier session that ended without saving is summed up now; the note has it.",
+        "之前一个未保存就结束的会话已整理好摘要，并写入笔记。",
+    ),
     "summary.skipped": (
         f"Summary skipped. {_BESIDE[0]}",
         f"已跳过摘要。{_BESIDE[1]}",
@@ -70,7 +74,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "summary.rejected.dropped": _not_summed_up(
         "the model's answer left out open items of the note", "模型的回答漏掉了笔记里未完成的事项"
     ),
-    "summary.rejected.error": _not_summed_up("the model could not be asked", "无法向模型发出请求"),
+    "summary.rejected.error": _not_summed_up("the model could not be asked{why}", "无法向模型发出请求{why}"),
     "summary.rejected.timeout": _not_summed_up("the model did not answer in time", "模型没有及时回答"),
     "start.recovered": (
         "Recovered what was left by sessions that ended without saving: {n}.",
@@ -155,7 +159,7 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     ),
     "install.nothing": (
         "Registered with {host} already; nothing was changed.",
-        "早已在 {host} 中注册，没有改动。",
+        "已经在 {host} 中注册，没有改动。",
     ),
     "uninstall.done": (
         "Taken out of {host}. The notes and logs of your projects stay where they are.",

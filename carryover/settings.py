@@ -197,7 +197,7 @@ _KEYS = {
         _Key("summary.words", _whole(20, 1000), _smaller, _number),
         _Key("summary.endpoint", _address),
         _Key("summary.command", _command),
-        _Key("block.tokens", _whole(100, 2000), _smaller, _number),
+        _Key("block.tokens", _whole(150, 2000), _smaller, _number),
         _Key("secrets", _one_of("redact", "reject", "off"), ("off", "redact", "reject").index),
     )
 }

@@ -94,10 +94,10 @@ def test_hostile_nesting_is_an_error_and_not_a_crash() -> None:
 @pytest.mark.parametrize("unit", ['"', '\\"', "/*", "//", "/", "*", ",", ", ", "[ ", "[,", "/*/", '"\\', "{ ", " "])
 def test_hostile_text_takes_time_in_proportion_to_its_length(unit: str) -> None:
     def seconds(count: int) -> float:
-        start = time.perf_counter()
+        start = time.process_time()
         with pytest.raises(ValueError, match=r".+"):
             jsonc.loads('"' * (unit == '\\"') + unit * count)
-        return time.perf_counter() - start
+        return time.process_time() - start
 
     seconds(1_000)
 

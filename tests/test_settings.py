@@ -304,7 +304,7 @@ def test_a_variable_that_cannot_be_used_is_left_out_and_said(environ: dict[str, 
 
     assert loaded.block_tokens == 600
     assert loaded.problems == (
-        "CARRYOVER_BLOCK_TOKENS in the environment is ignored: it must be a whole number from 100 to 2000",
+        "CARRYOVER_BLOCK_TOKENS in the environment is ignored: it must be a whole number from 150 to 2000",
     )
 
 

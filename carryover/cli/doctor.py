@@ -19,9 +19,7 @@ from carryover.completion import available
 from carryover.errors import InstallError, StoreError
 from carryover.hosts.install import HOSTS
 from carryover.messages import say
-from carryover.process import lives
 from carryover.settings import agent_dir, cache_dir
-from carryover.store.checkpoints import Checkpoints
 from carryover.store.views import Kind
 
 
@@ -129,12 +127,7 @@ def _signing(place: Place) -> Iterator[Finding]:
 
 
 def _sessions(place: Place) -> Iterator[Finding]:
-    project = place.store.project
-    waiting = [
-        one
-        for one in Checkpoints(project.log_folder, place.store.system).all()
-        if one.owner is None or lives(one.owner) is False
-    ]
+    waiting = place.store.checkpoints().ended()
     if waiting:
         yield _finding(place, "note", "unsaved", n=len(waiting))
     missing = [one.file for one in waiting if not Path(one.file).exists()]

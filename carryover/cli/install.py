@@ -35,11 +35,11 @@ def uninstall(hosts: tuple[str, ...], dry_run: bool) -> None:
 
 def _carry_out(plan: Plan, action: str, *, dry_run: bool) -> None:
     language = locale_language(os.environ)
+    if dry_run:
+        click.echo(plan.diff() or say(f"{action}.nothing", language, host=plan.host) + "\n", nl=False)
+    else:
+        plan.apply()
+        outcome = "done" if plan.changes else "nothing"
+        click.echo(say(f"{action}.{outcome}", language, host=plan.host))
     for note in plan.notes:
         click.echo(f"carryover: {note}", err=True)
-    if dry_run:
-        click.echo(plan.diff(), nl=False)
-        return
-    plan.apply()
-    outcome = "done" if plan.changes else "nothing"
-    click.echo(say(f"{action}.{outcome}", language, host=plan.host))

@@ -38,7 +38,7 @@ def _lines(place: Place, state: State) -> list[str]:
     lines.append("")
     if last := read_pointer(project.folder):
         lines.append(say("note.last_session", language, path=last))
-    lines.append(say("show.events", language, n=state.events))
+    lines.append(say("show.events", language, n=place.store.known().state.events))
     if damaged := place.store.known().damaged:
         lines.append(say("show.damaged", language, n=damaged))
     return lines
@@ -70,7 +70,7 @@ def _facts(place: Place, state: State) -> dict[str, object]:
         "tails": [_standing(tail) | {"covers": tail.covers} for tail in state.tails(place.tree)],
         "older_tails": state.older_tails(place.tree),
         "last_session": read_pointer(project.folder) or None,
-        "events": state.events,
+        "events": place.store.known().state.events,
         "damaged": place.store.known().damaged,
     }
 

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 import click
 
-from carryover.cli import preview
+from carryover.cli import REFUSED, preview
 from carryover.cli.options import here, with_json, with_project
 from carryover.cli.place import Place, show_json
 from carryover.memory.brief import Brief
@@ -27,7 +27,7 @@ def show() -> int:
 @click.command()
 @click.option("--host", type=click.Choice(["pi"]), help="As a session of this host is given it, with its tool named.")
 @click.option(
-    "--budget", type=click.IntRange(min=1), help="Tokens that it may have, where not the setting block.tokens."
+    "--budget", type=click.IntRange(150, 2000), help="Tokens that it may have, where not the setting block.tokens."
 )
 @with_project
 @with_json
@@ -37,9 +37,9 @@ def brief(host: str | None, budget: int | None) -> int:
     block = _block(place, budget, tools=host is not None)
     if place.as_json:
         show_json(asdict(block) | {"tokens": tokens(block.text)})
-    else:
+    elif block.text:
         print(block.text)
-    return 0
+    return 0 if block.text else REFUSED
 
 
 def _block(place: Place, budget: int | None, *, tools: bool) -> Brief:

@@ -10,7 +10,7 @@ from carryover.cli import REFUSED
 from carryover.cli.options import here, with_project
 from carryover.cli.place import Place
 from carryover.session import saver
-from carryover.store.checkpoints import Checkpoint, Checkpoints
+from carryover.store.checkpoints import Checkpoint
 from carryover.store.pointer import read_pointer
 
 
@@ -50,7 +50,7 @@ def _nearest_session(place: Place) -> Path | None:
 def _checkpoint(place: Place, file: Path) -> Checkpoint:
     """Where that session stands: as it says itself while it runs, else all of it."""
     project = place.store.project
-    known = Checkpoints(project.log_folder, place.store.system).all()
+    known = place.store.checkpoints().all()
     return next((one for one in known if one.file == str(file)), None) or Checkpoint(
         session=file.stem.rpartition("_")[2],  # pi names its files TIME_ID.jsonl
         file=str(file),

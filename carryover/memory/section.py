@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _AUTHORS = {
     "agent": "by the agent",
     "summary": "summary by a model",
-    "command": "by hand",
+    "command": "set by command",
     "edit": "edited by hand",
     "teammate": "from a teammate",
     "restore": "restored",

@@ -10,7 +10,7 @@ The state is bounded, whatever the length of the log: the notes that stand, a fe
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -20,7 +20,7 @@ from carryover.memory.note import finish
 
 #: Raw tails that stand beside the note of one tree; older ones stay in the log and are counted.
 TAILS = 3
-#: Notes that stand beside each other in one tree, as joined logs bring; more are counted as tails are.
+#: Notes that stand beside each other in one tree, as joined logs bring them; more are counted as tails are.
 HEADS = 16
 #: Ancestors of the note that are remembered, so that a view from elsewhere finds the one it was made from.
 LINEAGE = 12
@@ -239,7 +239,14 @@ def _standing(one: Event | Standing) -> Standing:
 
 def dump(state: State) -> dict[str, Any]:
     """The state as plain data, for a snapshot."""
-    return asdict(state)
+    data = {name: getattr(state, name) for name in State.__slots__}
+    for name in ("heads", "raw"):
+        data[name] = {tree: [_dumped(one) for one in ones] for tree, ones in data[name].items()}
+    return data
+
+
+def _dumped(one: Standing) -> dict[str, Any]:
+    return {name: getattr(one, name) for name in Standing.__slots__}
 
 
 def load(data: Mapping[str, Any]) -> State:

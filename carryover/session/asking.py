@@ -6,21 +6,26 @@ from typing import TYPE_CHECKING
 
 from carryover.messages import say
 from carryover.session import recovery, saver
-from carryover.session.exchange import Ask
+from carryover.session.exchange import Ask, Notice
 from carryover.session.run import Run
 from carryover.session.saver import Owed
 from carryover.store.checkpoints import Checkpoint
 from carryover.store.store import Store
+from carryover.text import truncate
 
 if TYPE_CHECKING:
     from carryover.completion import Answer
+
+
+#: Characters of a model's error that the user is told.
+ERROR_LENGTH = 120
 
 
 class Asking:
     """What is asked of models, and for which store: an answer may come after its session's end."""
 
     def __init__(self) -> None:
-        self._owed: dict[str, tuple[Store, Owed]] = {}
+        self._owed: dict[str, tuple[Store, Owed, bool]] = {}
 
     def ask(self, run: Run, checkpoint: Checkpoint, line: str, language: str) -> Ask:
         """
@@ -30,8 +35,9 @@ class Asking:
             (TranscriptError, StoreError): its file, or the note, cannot be read.
         """
         owed, prompt = saver.ask(run.store, run.settings, checkpoint)
-        self._owed[owed.id] = run.store, owed
-        if checkpoint.session == run.session.id:
+        own = checkpoint.session == run.session.id
+        self._owed[owed.id] = run.store, owed, own
+        if own:
             run.summed_up = owed.through
         said = say(line, language, seconds=prompt.seconds)
         model = run.settings.summary_model
@@ -43,20 +49,22 @@ class Asking:
             return self.ask(run, checkpoint, "summary.catching_up", language)
         return None
 
-    def take(self, ask: str, answer: Answer) -> str:
+    def take(self, ask: str, answer: Answer, language: str) -> Notice | None:
         """
-        What came of it, as the key of a message; empty where nobody asked.
+        What the user is told came of it; None where nobody asked.
 
         Raises:
             (OSError, StoreError): the summary is good and cannot be written.
         """
         if ask not in self._owed:
-            return ""
-        store, owed = self._owed.pop(ask)
+            return None
+        store, owed, own = self._owed.pop(ask)
         if answer.stop == "aborted":
-            return "summary.skipped"
-        reason = saver.take(store, owed, answer)
-        return f"summary.rejected.{reason}" if reason else "summary.saved"
+            return Notice("info", say("summary.skipped", language))
+        if reason := saver.take(store, owed, answer):
+            why = truncate(" ".join((answer.error or "").split()), ERROR_LENGTH)
+            return Notice("warning", say(f"summary.rejected.{reason}", language, why=f" ({why})" if why else ""))
+        return Notice("info", say("summary.saved" if own else "summary.caught_up", language))
 
     def forget(self) -> None:
         """Nobody is left to answer."""

@@ -240,10 +240,8 @@ class Carryover:
             recovery.leave_for_later(run, checkpoint, saved.event)
         else:
             run.checkpoints.drop(checkpoint.session)
-        if saved.kind == "nothing":
+        if saved.kind != "tail":
             return Outcome(notices)
-        if saved.kind == "stands":
-            return Outcome(notices, farewell=say("save.kept", self.language))
         kept = say("tail.kept", self.language, kept=saved.kept, messages=saved.messages)
         asked = self._asking.ask(run, checkpoint, "summary.saving", self.language) if summary and ask else None
         return Outcome(notices, ask=asked, farewell=kept)
@@ -260,14 +258,13 @@ class Carryover:
     def answer(self, ask: str, answer: Answer) -> Outcome:
         """What came of an `Ask`. A bad answer changes nothing, and one line says which tier was used and why."""
         try:
-            came = self._asking.take(ask, answer)
+            notice = self._asking.take(ask, answer, self.language)
         except _FAILURES as error:
             return Outcome(tuple(self._cannot(error)))
-        if not came:
+        if notice is None:
             return Outcome()
-        text = say(came, self.language)
-        notice = Notice("warning" if came.startswith("summary.rejected") else "info", text)
-        return Outcome((notice,), text=text, level=notice.level, status=self._status(), farewell=text)
+        told = notice.text
+        return Outcome((notice,), text=told, level=notice.level, status=self._status(), farewell=told)
 
     # ------------------------------------------------------------ commands
 

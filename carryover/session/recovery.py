@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from carryover.errors import SecretFound, TranscriptError, TranscriptUnreadable
-from carryover.process import lives
 from carryover.session import saver
 from carryover.session.run import Run
 from carryover.store.checkpoints import Checkpoint
@@ -25,11 +24,7 @@ class Recovered:
 
 def ended_unseen(run: Run) -> list[Checkpoint]:
     """Checkpoints of sessions whose host no longer runs, and of those that were left for a later one."""
-    return [
-        one
-        for one in run.checkpoints.all()
-        if one.session != run.session.id and (one.owner is None or lives(one.owner) is False)
-    ]
+    return [one for one in run.checkpoints.ended() if one.session != run.session.id]
 
 
 def recover(run: Run, writer: Writer) -> Recovered:
@@ -77,12 +72,17 @@ def leave_for_later(run: Run, checkpoint: Checkpoint, tail: str) -> None:
 
 def claims(run: Run) -> Iterator[Checkpoint]:
     """
-    The sessions that are owed a summary, each given to one asker only.
+    The sessions that are owed a summary, each given to one asker only. It is owed while its tail stands: who cleared
+    that, or wrote a note after reading it, wants none.
 
     Its checkpoint goes before anybody asks, so that a model that always fails is not asked for ever.
     """
     while run.owed:
         checkpoint = run.owed.pop(0)
         still_owed = run.checkpoints.find(checkpoint.session) == checkpoint  # else it goes on somewhere
-        if still_owed and run.checkpoints.drop(checkpoint.session):
+        if still_owed and run.checkpoints.drop(checkpoint.session) and _stands(run, checkpoint):
             yield checkpoint
+
+
+def _stands(run: Run, checkpoint: Checkpoint) -> bool:
+    return any(tail.id == checkpoint.raw for tail in run.delivered()[0].tails(checkpoint.tree))

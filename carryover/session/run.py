@@ -16,7 +16,7 @@ from carryover.session.notes import Author, Shown
 from carryover.session.progress import Progress
 from carryover.settings import Settings
 from carryover.store import trace
-from carryover.store.checkpoints import Checkpoint, Checkpoints
+from carryover.store.checkpoints import Checkpoint
 from carryover.store.pointer import read_pointer, write_pointer
 from carryover.store.store import Store
 from carryover.store.views import Kind
@@ -39,7 +39,7 @@ class Run:
         self.session = session
         self.store = store
         self.settings = settings
-        self.checkpoints = Checkpoints(store.project.log_folder, store.system)
+        self.checkpoints = store.checkpoints()
         self.progress = Progress(session, store.project.tree, self.checkpoints)
         #: Sentences about what could not be read, for the last line of the next block.
         self.unreadable: list[str] = []

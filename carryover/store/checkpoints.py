@@ -1,27 +1,34 @@
 """Checkpoints: one small file for each session that has not been saved yet.
 
 It says where the session's file is and whose session it is. When its owner is found dead, the session ended without
-anybody seeing it, and whoever starts next saves it.
+anybody seeing it, and whoever starts next saves it. It is signed with the user's own key: one that came with a clone
+could name any file of the user's, and have its end written into the project.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from carryover.errors import StoreUnavailable
-from carryover.process import Owner, can_be
+from carryover.process import Owner, can_be, lives
 from carryover.store import files
+from carryover.store.codec import signature
 from carryover.store.files import FileSystem
 
 FOLDER = "carryover.sessions"
 LARGEST = 64_000
 #: Numbers are offsets and counts; beyond this they are nobody's.
 LARGEST_NUMBER = 2**53
+#: Seconds without a sign after which a session on another machine is taken for ended.
+SILENT_SECONDS = 86_400
 #: What may be a file's name as it is: in no file system another's, nor a device's.
 _PLAIN = re.compile(r"[a-z0-9][a-z0-9-]{7,63}")
+_MAC = b',"mac":"'
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +57,10 @@ class Checkpoint:
 class Checkpoints:
     """The checkpoints beside one log."""
 
-    def __init__(self, folder: Path, system: FileSystem) -> None:
+    def __init__(self, folder: Path, system: FileSystem, key: Callable[[], bytes | None]) -> None:
         self.folder = folder / FOLDER
         self.system = system
+        self._key = key
 
     def keep(self, checkpoint: Checkpoint) -> None:
         """Write it, durably. Raises `StoreUnavailable` where that cannot be done."""
@@ -60,6 +68,8 @@ class Checkpoints:
             files.make_folder(self.system, self.folder)
             files.sweep(self.system, self.folder)
             data = json.dumps(asdict(checkpoint), ensure_ascii=True, separators=(",", ":")).encode()
+            if (key := self._key()) is not None:
+                data = data[:-1] + _MAC + signature(data, key) + b'"}'
             files.replace(self.system, self.path(checkpoint.session), data)
 
     def drop(self, session: str) -> bool:
@@ -75,6 +85,25 @@ class Checkpoints:
     def find(self, session: str) -> Checkpoint | None:
         """That session's; None where there is none that can be read."""
         return self._read(self.path(session))
+
+    def ended(self) -> list[Checkpoint]:
+        """
+        Those whose host no longer runs, and those that were left for a later session. Of a host on another machine,
+        which may be a container that is gone, that is taken for granted after a day without a sign.
+
+        Raises:
+            StoreUnavailable: as `all`.
+        """
+        return [one for one in self.all() if one.owner is None or self._has_ended(one, one.owner)]
+
+    def _has_ended(self, checkpoint: Checkpoint, owner: Owner) -> bool:
+        alive = lives(owner)
+        if alive is not None:
+            return not alive
+        try:
+            return time.time() - self.path(checkpoint.session).lstat().st_mtime > SILENT_SECONDS
+        except OSError:
+            return False
 
     def all(self) -> list[Checkpoint]:
         """
@@ -99,9 +128,20 @@ class Checkpoints:
 
         return self.folder / f"x{sha256(session.encode('utf-8', 'replace')).hexdigest()[:32]}.json"
 
+    def _signed(self, content: bytes) -> bytes:
+        """What was signed; nothing where it was signed by nobody here. Without a key of our own, all is believed."""
+        content, _, mac = content.partition(_MAC)
+        if mac:
+            content += b"}"
+        if not content or (key := self._key()) is None:
+            return content
+        from hmac import compare_digest  # only where there is a checkpoint
+
+        return content if compare_digest(signature(content, key), mac[:-2]) else b""
+
     def _read(self, path: Path) -> Checkpoint | None:
         try:
-            data = json.loads(files.read(path, LARGEST) or b"")
+            data = json.loads(self._signed(files.read(path, LARGEST) or b""))
             owner = data["owner"]
             data["owner"] = Owner(int(owner["pid"]), str(owner["started"]), str(owner["machine"])) if owner else None
             checkpoint = Checkpoint(**data)

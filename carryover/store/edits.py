@@ -81,7 +81,10 @@ def _provenance(state: State, tree: str, view: View, find: Find) -> dict[str, st
     if view.kind is Kind.FOREIGN:
         return {"source": "edit" if state.events else "import"}
     named = view.ancestors[0] if view.ancestors else ""
-    if not named or named in state.lineage.get(tree, ()) or find("id", named) is not None:
+    if not named or named in state.lineage.get(tree, ()):
+        return {"source": "edit"}
+    known = find("id", named)
+    if known is not None and known.tree == tree:
         return {"source": "edit"}
     if view.kind is Kind.EDITED:
         return {"source": "teammate"}  # what stood in the teammate's own is not known

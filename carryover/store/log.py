@@ -74,6 +74,10 @@ class Reading:
             self.damage.append(Damage(self.position.segment, line, reason))
 
 
+class Changed(Exception):
+    """The log up to a position is not the one that was read: read it all again."""
+
+
 class Log:
     """The log in one folder."""
 
@@ -105,6 +109,11 @@ class Log:
         found[following] = self.path
         return found
 
+    def _are_still(self, pieces: dict[int, Path]) -> bool:
+        """Whether no file of the log was renamed since its pieces were listed."""
+        renamed = os.path.lexists(self.renamed) and bool(files.read(self.renamed, 1))
+        return renamed == (self.renamed in pieces.values()) and not os.path.lexists(self.segment(max(pieces)))
+
     def read(self, since: Position | None = None, into: Callable[[list[Event]], None] | None = None) -> Reading:
         """
         Everything after *since*, in the order of the files. Needs no lock: what is half written is left for later.
@@ -112,6 +121,7 @@ class Log:
         *into* is given the events file by file, in the place of `Reading.events`: a long log need not be held whole.
 
         Raises:
+            Changed: what stands before *since* is not what was read there.
             StoreUnavailable: it cannot be read, which is never the same as empty.
         """
         reading = Reading(position=since or Position())
@@ -125,6 +135,8 @@ class Log:
     ) -> bool:
         """Read on; False where a file was renamed meanwhile: it may not be the one that it was taken for."""
         first = reading.position.segment
+        if reading.position.offset and reading.position.segment not in pieces:
+            raise Changed
         for number, path in pieces.items():
             if number < first:
                 continue
@@ -132,47 +144,27 @@ class Log:
             offset = 0 if fresh else reading.position.offset
             start = max(0, offset - CHECKED)
             content = files.read(path, -1, start)
-            if self._has_moved(number, path, pieces) or (content is None and path != self.path):
+            if path in (self.path, self.renamed) and not self._are_still(pieces):
                 return False
-            if not content or len(content) == offset - start:
+            if content is None and path != self.path:
+                return False
+            known, content = (content or b"")[: offset - start], (content or b"")[offset - start :]
+            if offset and _print(known) != reading.position.check:
+                raise Changed
+            if not content:
                 continue  # the position stays behind the last line that there is
             if fresh:
                 reading.position = Position(number)
                 if number > 1 and number - 1 not in pieces:
                     reading.refuse(0, "the segments before it are missing")
-            self._take(content[offset - start :], reading, whole=path != self.path)
+            self._take(content, reading, whole=path != self.path)
             if into is not None:
                 into(reading.events)
                 reading.events = []
-            used = reading.position.offset - start
-            reading.position = replace(reading.position, check=_print(content[max(0, used - CHECKED) : used]))
+            used = reading.position.offset - offset
+            before = (known + content[max(0, used - CHECKED) : used])[-CHECKED:]
+            reading.position = replace(reading.position, check=_print(before))
         return True
-
-    def _has_moved(self, number: int, path: Path, pieces: dict[int, Path]) -> bool:
-        """Whether a live file was renamed since *pieces* was listed: to the segment it was counted as, or by 1.x."""
-        if path not in (self.path, self.renamed):
-            return False
-        if os.path.lexists(self.segment(number)):
-            return True
-        fresh = self.renamed not in pieces.values() and os.path.lexists(self.renamed)
-        return fresh and bool(files.read(self.renamed, 1))
-
-    def still_holds(self, position: Position) -> bool:
-        """Whether the log up to *position* is the one that was read, by the end of the line before it."""
-        if position.offset == 0:
-            return position == Position()
-        start = max(0, position.offset - CHECKED)
-        with files.explained("read", self.path):
-            path = self._piece(position.segment)
-            content = files.read(path, position.offset - start, start) if path is not None else None
-        return content is not None and len(content) == position.offset - start and _print(content) == position.check
-
-    def _piece(self, number: int) -> Path | None:
-        """What `pieces` has under *number*; that it is the live file is seen without a look at every name."""
-        live = number == 1 or os.path.lexists(self.segment(number - 1))
-        if live and not os.path.lexists(self.segment(number)) and not os.path.lexists(self.renamed):
-            return self.path
-        return self.pieces(number).get(number)
 
     def find(self, wanted: str, name: str = "id") -> Event | None:
         """An event whose field *name* is *wanted*, looked for from the newest segment back."""
@@ -250,7 +242,7 @@ class Log:
             self.adopt()
             self._settle(self.path)
             size = 0
-        if size and (files.read(self.path, 1, size - 1) or b"\n") != b"\n":
+        if size and files.read(self.path, 1, size - 1) != b"\n":
             data = b"\n" + data
         files.append(self.system, self.path, data)
 

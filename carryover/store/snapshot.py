@@ -17,7 +17,7 @@ from carryover.memory.events import Event
 from carryover.memory.state import EMPTY, OutOfOrder, State, dump, fold, load
 from carryover.store import files
 from carryover.store.files import FileSystem
-from carryover.store.log import NAMED_DAMAGE, Damage, Log, Position, Reading
+from carryover.store.log import NAMED_DAMAGE, Changed, Damage, Log, Position, Reading
 
 FORMAT = 2
 #: Events that a reading may find new before it is worth a new snapshot: a millisecond's work, and so no save has to
@@ -46,8 +46,8 @@ def known(log: Log, start: Known | Path | None) -> Known:
     """
     if isinstance(start, Path):
         start = _load(start)
-    if start is not None and log.still_holds(start.position):
-        with suppress(OutOfOrder):
+    if start is not None:
+        with suppress(OutOfOrder, Changed):
             return advance(log, start)
     return everything(log)
 
@@ -65,7 +65,7 @@ def advance(log: Log, start: Known) -> Known:
     *start* and what the log holds since.
 
     Raises:
-        OutOfOrder: what came since does not simply follow; read from the first line.
+        (OutOfOrder, Changed): what came since does not simply follow; read from the first line.
     """
     state, fresh = start.state, 0
 
@@ -104,7 +104,14 @@ def path_for(cache: Path | None, folder: Path) -> Path | None:
 
 def store(system: FileSystem, path: Path, what: Known) -> None:
     """Keep a snapshot. It is not synced: one that a power cut has spoilt is not believed."""
-    data = asdict(replace(what, state=EMPTY, fresh=0, torn=False)) | {"format": FORMAT, "state": dump(what.state)}
+    data = {
+        "format": FORMAT,
+        "state": dump(what.state),
+        "position": asdict(what.position),
+        "damage": [asdict(one) for one in what.damage],
+        "damaged": what.damaged,
+        "newer": what.newer,
+    }
     content = json.dumps(data, separators=(",", ":")).encode()
     files.make_folder(system, path.parent, durable=False)
     files.replace(system, path, b"%08x\n" % crc32(content) + content, durable=False)

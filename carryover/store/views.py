@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from binascii import crc32
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 
@@ -29,6 +29,7 @@ ANCESTORS = 4
 
 # Every expression is bounded or tied to the beginning of a line: the file is anybody's.
 _MARK = re.compile(r"<!-- carryover note=(\w*) after=([\w,]*) sum=([0-9a-f]{8})\b[^\n>]{0,200}-->")
+_BOM = b"\xef\xbb\xbf"
 _MARK_BEGINS = "<!-- carryover note="
 _CUT_MARK = re.compile(r"<!-- carryover note=(\w*)(?: after=([\w,]*))?[^>]*")
 _TAIL_OPENS = re.compile(r"<!-- carryover tail (\w+) *-->")
@@ -75,6 +76,8 @@ class View:
     #: How the file is written, so that a rewriting keeps it.
     newline: str = "\n"
     bom: bool = False
+    #: The file's bytes.
+    content: bytes | None = None
 
     def says_the_same(self, rendered: str, note: Standing | None) -> bool:
         """Whether it is the teammate's rendering that *note* was taken from, with nothing to add to it."""
@@ -121,17 +124,18 @@ def read(path: Path, state: State, tree: str = "") -> View:
     if len(content) > LARGEST:
         raise StoreUnavailable(f"{path} is larger than {LARGEST} bytes, which is no note; it is left alone")
     try:
-        decoded = content.decode("utf-8-sig")
+        decoded = content.removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError as error:
         raise StoreUnavailable(f"{path} is not UTF-8 (byte {error.start}); it is left alone") from error
     newline = "\r\n" if "\r\n" in decoded else "\n"
-    return _classify(decoded.replace("\r\n", "\n"), state, tree, newline, content.startswith(b"\xef\xbb\xbf"))
+    view = _classify(decoded.replace("\r\n", "\n"), state, tree)
+    return replace(view, newline=newline, bom=content.startswith(_BOM), content=content)
 
 
-def _classify(content: str, state: State, tree: str, newline: str, bom: bool) -> View:
+def _classify(content: str, state: State, tree: str) -> View:
     def view(kind: Kind, body: str = "", ancestors: tuple[str, ...] = (), raw: bool = False, print_: str = "") -> View:
         text, tails = _note_and_tails(body)
-        return View(kind, text, ancestors, tails, raw, print_, newline, bom)
+        return View(kind, text, ancestors, tails, raw, print_)
 
     marks = list(_MARK.finditer(content))
     if not marks:
@@ -222,4 +226,4 @@ def encode(rendered: str, view: View) -> bytes:
     """The bytes of a rendering, written the way the file in its place was."""
     if view.newline != "\n":
         rendered = rendered.replace("\n", view.newline)
-    return (b"\xef\xbb\xbf" if view.bom else b"") + rendered.encode("utf-8")
+    return (_BOM if view.bom else b"") + rendered.encode("utf-8")

@@ -90,11 +90,22 @@ def test_settings_are_told_with_where_they_came_from(call: Call, monkeypatch: py
     assert [note.partition(":")[0] for note in notes(call)] == ["secrets are written as they are"]
 
 
-def test_sessions_that_ended_without_saving_are_counted(call: Call, tmp_path: Path) -> None:
+def at_home(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the played sessions have their home, and their key."""
+    for name in ("HOME", "USERPROFILE", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(folder / "home"))
+    for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "PI_CODING_AGENT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_sessions_that_ended_without_saving_are_counted(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Stage(tmp_path).session("first") as session:
         session.hear("user", "mend the parser")
         session.settle()
         session.kill()
+    at_home(tmp_path, monkeypatch)
 
     told = call("--project", str(tmp_path / "app"), "doctor")
 
@@ -102,12 +113,13 @@ def test_sessions_that_ended_without_saving_are_counted(call: Call, tmp_path: Pa
     assert "sessions that ended without saving: 1" in told.out
 
 
-def test_a_session_whose_file_is_gone_is_a_fault(call: Call, tmp_path: Path) -> None:
+def test_a_session_whose_file_is_gone_is_a_fault(call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Stage(tmp_path).session("first") as session:
         session.hear("user", "mend the parser")
         session.settle()
         session.kill()
     session.file.unlink()
+    at_home(tmp_path, monkeypatch)
 
     told = call("--project", str(tmp_path / "app"), "doctor")
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from carryover import Memory
 from carryover.cli.stage import Stage
 from carryover.settings import Settings
-from carryover.store.checkpoints import Checkpoint, Checkpoints
-from carryover.store.files import SYSTEM
+from carryover.store.checkpoints import Checkpoint
 from tests.cli.conftest import Call
 
 
@@ -145,7 +145,7 @@ def test_a_session_that_still_runs_is_saved_under_its_own_name(call: Call, proje
     size = session.stat().st_size
     running = Checkpoint("its-own-name", str(session), 0, 40, 2, 3, "pi", "tui", "", "en", None, counted=size)
     (project / ".pi").mkdir()
-    Checkpoints(project / ".pi", SYSTEM).keep(running)
+    Memory(project).store.checkpoints().keep(running)
 
     call("save", "--session", str(session))
 

@@ -53,7 +53,7 @@ except StoreUnavailable as error:
 """
 
 
-def run(root: Path, before: str = "", text: str = "'- [ ] new'", **environ: str | None) -> list[str]:
+def run(root: Path, before: str = "", text: str = "'- [ ] new'", /, **environ: str | None) -> list[str]:
     """What a program prints that reads, saves and reads again, after *before*; None takes a variable away."""
     program = PROGRAM.format(before=before, text=text)
     there = {name: value for name, value in ({**os.environ, **environ}).items() if value is not None}
@@ -68,7 +68,7 @@ def run(root: Path, before: str = "", text: str = "'- [ ] new'", **environ: str 
 @pytest.fixture
 def saved(project: Path) -> Path:
     """A project with a note on record."""
-    assert run(project, text="'- [ ] old'")[-1] == "then '- [ ] old'"
+    assert run(project, "", "'- [ ] old'")[-1] == "then '- [ ] old'"
     return project
 
 
@@ -113,7 +113,7 @@ encode = views.encode
 views.encode = lambda *arguments: encode(*arguments) * 3
 """
 
-    said = run(saved, LIMIT.format(limit="len(text) + 3000") + larger, text="'- [ ] new ' * 400")
+    said = run(saved, LIMIT.format(limit="len(text) + 3000") + larger, "'- [ ] new ' * 400")
 
     assert said[1].startswith("saved '- [ ] new")
     assert said[2] == f"problem '{view} could not be written: {os.strerror(errno.EFBIG)}'"
@@ -250,7 +250,7 @@ HOMELESS: dict[str, str | None] = {
 
 @pytest.mark.parametrize("home", [None, "", "/", "/dev/null"])
 def test_without_a_home_it_saves_unsigned_and_without_a_snapshot(project: Path, home: str | None) -> None:
-    said = run(project, **HOMELESS, HOME=home)
+    said = run(project, **{**HOMELESS, "HOME": home})
 
     assert said == ["read None", "saved '- [ ] new'", "then '- [ ] new'"]
 
@@ -271,8 +271,8 @@ def test_in_a_c_locale_text_and_names_of_every_language_are_kept(
     root.mkdir(exist_ok=True)
     text = "'- [ ] \\u9879\\u76ee \\U0001f469\\u200d\\U0001f467 caf\\xe9'"
 
-    said = run(root, text=text, **environ)
-    again = run(root, text=text, LC_ALL="C.UTF-8", PYTHONUTF8="1")
+    said = run(root, "", text, **environ)
+    again = run(root, "", text, LC_ALL="C.UTF-8", PYTHONUTF8="1")
 
     expected = ascii("- [ ] 项目 👩‍👧 café")
     assert said == ["read None", f"saved {expected}", f"then {expected}"]

@@ -195,7 +195,7 @@ def keep_checkpoints(root: Path, system: Recorder) -> None:
     (root / "project" / ".pi").mkdir()
     system.record("make_folder", root / "project" / ".pi")
     system.record("sync_folder", root / "project")
-    checkpoints = Checkpoints(root / "project" / ".pi", system)
+    checkpoints = Checkpoints(root / "project" / ".pi", system, lambda: None)
     for users in range(1, 4):
         checkpoints.keep(checkpoint(users))
         system.record("kept", users)
@@ -252,7 +252,11 @@ def check_notes(root: Path, done: list[Call]) -> None:
 
 def check_checkpoints(root: Path, done: list[Call]) -> None:
     kept = promised(done, "kept")
-    found = Checkpoints(root / "project" / ".pi", Hasty()).all() if (root / "project" / ".pi").exists() else []
+    found = (
+        Checkpoints(root / "project" / ".pi", Hasty(), lambda: None).all()
+        if (root / "project" / ".pi").exists()
+        else []
+    )
     users = [one.users for one in found]
     latest = kept[-1] if kept else 0
     assert users in ([latest], [int(str(latest)) + 1]) or not kept

@@ -102,7 +102,7 @@ def test_after_a_save_that_went_well_the_end_saves_nothing_more(place: Place, se
     assert notices(told) == ["Session summed up. The next one will be given the summary."]
     assert place.sources == ["raw", "summary"]
     assert outcome.ask is None
-    assert outcome.farewell.startswith("Nothing new to save")
+    assert outcome.farewell == ""
 
 
 def test_after_a_summary_that_failed_the_tail_stands_and_the_end_does_not_ask_again(

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from carryover.errors import EventRefused
 from carryover.memory.note import items
@@ -182,6 +185,99 @@ def test_a_note_that_cannot_be_is_refused_and_changes_nothing(place: Place, cont
         session.host.save(content)
 
     assert place.stored == before
+
+
+class Writer:
+    """An agent that keeps every item it was shown, but for the one it is told to take out."""
+
+    def __init__(self, session: Played) -> None:
+        self.session = session.start()
+        self.known: list[str] = []
+        self.system = ""
+
+    def prompt(self) -> None:
+        delivery = self.session.host.prompt("go on")
+        if delivery.system != self.system:
+            self.system = delivery.system
+            self.learn(delivery.system)
+        self.learn(delivery.message or "")
+
+    def compacted(self) -> None:
+        self.known = []
+        self.system = self.session.host.compacted()
+        self.learn(self.system)
+
+    def learn(self, told: str) -> None:
+        if "was cleared" in told or open_items(told):
+            self.known = sorted(item for item in open_items(told) if item.startswith("item"))
+
+    def save(self) -> None:
+        self.session.host.save("\n".join(f"- [ ] {item}" for item in self.known) or "Nothing is open.")
+
+
+class Editor:
+    """A person with the file in an editor."""
+
+    def __init__(self, place: Place) -> None:
+        self.view = place.view
+
+    @property
+    def known(self) -> list[str]:
+        return sorted(open_items(self.text))
+
+    @property
+    def text(self) -> str:
+        return self.view.read_text("utf-8") if self.view.exists() else ""
+
+    def add(self, item: str) -> None:
+        self.view.parent.mkdir(exist_ok=True)
+        self.view.write_text(f"- [ ] {item}\n{self.text}", "utf-8")
+
+    def remove(self, item: str) -> None:
+        self.view.write_text(self.text.replace(f"- [ ] {item}\n", ""), "utf-8")
+
+
+STEPS = st.tuples(st.sampled_from(["one", "two", "person"]), st.sampled_from(["add", "remove", "hear", "compact"]))
+
+
+@settings(deadline=None, max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=st.lists(STEPS, max_size=14))
+def test_what_anybody_added_stands_until_somebody_who_was_shown_it_takes_it_out(
+    tmp_path: Path, steps: list[tuple[str, str]]
+) -> None:
+    folder = Path(tempfile.mkdtemp(dir=tmp_path))
+    place = Place(folder, folder)
+    writers = {name: Writer(place.session(name)) for name in ("one", "two")}
+    person = Editor(place)
+    expected = {"item to begin with"}
+    place.memory().save("- [ ] item to begin with")
+
+    for number, (who, what) in enumerate(steps):
+        item = f"item {number} of {who}"
+        writer = writers.get(who)
+        known = writer.known if writer else person.known
+        gone = known[number % len(known)] if known else None
+        if what == "add":
+            expected.add(item)
+        elif what == "remove" and gone:
+            expected.discard(gone)
+        if writer is None:
+            if what == "add":
+                person.add(item)
+            elif what == "remove" and gone:
+                person.remove(gone)
+        elif what == "hear":
+            writer.prompt()
+        elif what == "compact":
+            writer.compacted()
+        elif what == "add":
+            writer.known.append(item)
+            writer.save()
+        elif gone:
+            writer.known.remove(gone)
+            writer.save()
+
+    assert open_items(place.note) - {"Nothing is open."} == expected
 
 
 # ---------------------------------------------------------------- the clock

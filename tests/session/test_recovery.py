@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,10 +48,16 @@ def test_two_killed_sessions_are_recovered_once_each_and_a_living_one_is_left_al
         assert "three" in place.checkpoints
 
 
+def change_owner(place: Place, **values: Any) -> None:
+    checkpoints = place.memory().store.checkpoints()
+    (one,) = checkpoints.all()
+    assert one.owner is not None
+    checkpoints.keep(replace(one, owner=replace(one.owner, **values)))
+
+
 def test_a_session_of_another_machine_is_left_alone(place: Place) -> None:
     killed(place, one=FIRST)
-    (path,) = (place.project / ".pi" / "carryover.sessions").iterdir()
-    path.write_text(path.read_text("utf-8").replace('"machine":"', '"machine":"elsewhere-'), "utf-8")
+    change_owner(place, machine="elsewhere")
 
     place.next_block()
 
@@ -61,8 +69,7 @@ def test_a_process_that_was_given_a_dead_hosts_number_is_not_taken_for_it(place:
     with living() as other:
         session = place.session("one", owner=other.pid).start()
         session.turn(FIRST)
-        (path,) = (place.project / ".pi" / "carryover.sessions").iterdir()
-        path.write_text(path.read_text("utf-8").replace('"started":"', '"started":"earlier-'), "utf-8")
+        change_owner(place, started="earlier")
 
         assert FIRST in place.next_block()
 
@@ -208,6 +215,31 @@ def test_the_summary_of_a_dead_session_takes_its_tails_place(place: Place) -> No
     assert place.tails == []
     assert place.events[-1]["session"] == "one"
     assert place.checkpoints == ["two"]
+
+
+def test_no_summary_is_owed_of_what_was_cleared(place: Place) -> None:
+    killed(place, one=FIRST)
+    place.next_block()
+    place.memory().clear()
+
+    session = place.session("two").start()
+    session.turn("go on")
+
+    assert session.outcome.ask is None
+    assert place.checkpoints == ["two"]
+
+
+def test_the_user_is_told_whose_summary_came_and_why_one_did_not(place: Place) -> None:
+    killed(place, one=FIRST, two=SECOND)
+    session = place.session("three").start()
+    session.turn("go on")
+
+    good = session.answer(GOOD)
+    session.turn("and on")
+    bad = session.answer(stop="error", error="HTTP 500 from\nthe provider")
+
+    assert notices(good) == ["An earlier session that ended without saving is summed up now; the note has it."]
+    assert "(HTTP 500 from the provider)" in notices(bad)[0]
 
 
 def test_two_summaries_that_are_owed_are_asked_for_one_after_the_other(place: Place) -> None:

@@ -40,7 +40,7 @@ def test_the_agents_note_stands_when_nothing_came_after_it(place: Place, session
 
     assert place.stored == before
     assert outcome.ask is None
-    assert outcome.farewell.startswith("Nothing new to save")
+    assert outcome.farewell == ""
     assert place.checkpoints == []
 
 

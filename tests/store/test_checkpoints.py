@@ -32,16 +32,50 @@ CHECKPOINT = Checkpoint(
 )
 
 
+def KEY() -> bytes:  # noqa: N802 - a constant, as the store gives it
+    return b"k" * 32
+
+
 @pytest.fixture
 def checkpoints(project: Path) -> Checkpoints:
-    return Checkpoints(project, SYSTEM)
+    return Checkpoints(project, SYSTEM, KEY)
 
 
 def test_a_checkpoint_comes_back_as_it_was_kept(checkpoints: Checkpoints, project: Path) -> None:
     checkpoints.keep(CHECKPOINT)
 
-    assert Checkpoints(project, SYSTEM).all() == [CHECKPOINT]
+    assert Checkpoints(project, SYSTEM, KEY).all() == [CHECKPOINT]
     assert checkpoints.path(CHECKPOINT.session).name == f"{CHECKPOINT.session}.json"
+
+
+def test_a_checkpoint_that_was_not_signed_here_is_not_believed(checkpoints: Checkpoints, project: Path) -> None:
+    checkpoints.keep(CHECKPOINT)
+    path = checkpoints.path(CHECKPOINT.session)
+    signed = path.read_bytes()
+
+    forged = [
+        signed.replace(b"sessions/a b", b"sessions/a c"),
+        signed.partition(b',"mac":"')[0] + b"}",
+        signed.replace(b'"mac":"', b'"mac":"0'),
+    ]
+
+    for content in forged:
+        path.write_bytes(content)
+        assert checkpoints.all() == []
+    path.write_bytes(signed)
+    assert Checkpoints(project, SYSTEM, lambda: b"o" * 32).all() == []
+    assert Checkpoints(project, SYSTEM, lambda: None).all() == [CHECKPOINT]
+
+
+def test_a_session_on_another_machine_has_ended_after_a_day_without_a_sign(checkpoints: Checkpoints) -> None:
+    checkpoints.keep(replace(CHECKPOINT, owner=Owner(4711, "boot/123", "a container that is gone")))
+
+    before = checkpoints.ended()
+    path = checkpoints.path(CHECKPOINT.session)
+    os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 90_000))
+
+    assert before == []
+    assert [one.session for one in checkpoints.ended()] == [CHECKPOINT.session]
 
 
 def test_a_checkpoint_replaces_the_one_before(checkpoints: Checkpoints) -> None:
@@ -178,7 +212,7 @@ def test_what_is_no_file_is_no_checkpoint(
 @posix
 def test_a_linked_folder_is_neither_read_nor_written_nor_emptied(checkpoints: Checkpoints, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    other = Checkpoints(tmp_path / "other", SYSTEM)
+    other = Checkpoints(tmp_path / "other", SYSTEM, KEY)
     other.keep(CHECKPOINT)
     checkpoints.folder.symlink_to(other.folder)
 

@@ -157,6 +157,25 @@ def test_trees_share_a_log_and_have_a_note_each(stores: Stores, save: Save, tmp_
     assert not (tmp_path / "feature" / ".pi" / "carryover.log").exists()
 
 
+def test_a_committed_note_stands_in_a_new_linked_tree_too(
+    stores: Stores, save: Save, tmp_path: Path, project: Path
+) -> None:
+    (tmp_path / "feature" / ".pi").mkdir(parents=True)
+    main, linked = stores(), stores(tmp_path / "feature", log_folder=project / ".pi", tree="feature")
+    save(main, "- [ ] main")
+    linked.view_path.write_bytes(main.view_path.read_bytes())  # as `git worktree add` checks it out
+
+    told = linked.delivered()[0].note("feature")
+    with linked.writing():
+        pass
+    save(main, "- [ ] main too")
+
+    assert told is not None
+    assert told.text == "- [ ] main"
+    assert told.at
+    assert open_items(linked) == ["main"]
+
+
 # ---------------------------------------------------------------- two logs
 
 
@@ -201,9 +220,12 @@ def test_a_snapshot_saves_reading_what_is_known(
     store.keep_snapshot(store.known())
     taken: list[int] = []
     take = log.Log._take
-    monkeypatch.setattr(
-        log.Log, "_take", lambda self, content, *a, **k: (taken.append(len(content)), take(self, content, *a, **k))
-    )
+
+    def counted(self: log.Log, content: bytes, *arguments: Any, **more: Any) -> None:
+        taken.append(len(content))
+        take(self, content, *arguments, **more)
+
+    monkeypatch.setattr(log.Log, "_take", counted)
 
     known = stores().known()
 
@@ -376,7 +398,7 @@ def test_without_a_place_for_a_key_events_are_saved_unsigned(
 
 # ---------------------------------------------------------------- secrets
 
-PLAIN = {"host": "pi", "session": "s-1", "base": [], "origin": "x", "through": 7, "covers": [1, 2]}
+PLAIN: dict[str, Any] = {"host": "pi", "session": "s-1", "base": [], "origin": "x", "through": 7, "covers": [1, 2]}
 OPERATIONS: dict[str, dict[str, Any]] = {
     "note": {"source": "agent", "text": "a SECRET here"},
     "put": {
@@ -436,7 +458,7 @@ def test_switched_off_nothing_is_redacted(stores: Stores, save: Save) -> None:
 
 
 def test_ids_paths_and_words_of_ours_are_left_as_they_are(store: Store) -> None:
-    plain = {"host": SECRET, "session": SECRET, "origin": SECRET, "base": [SECRET], "source": SECRET}
+    plain: dict[str, Any] = {"host": SECRET, "session": SECRET, "origin": SECRET, "base": [SECRET], "source": SECRET}
 
     with store.writing() as writer:
         event = writer.append("note", by="agent", text="- [ ] x", **plain)
@@ -495,7 +517,7 @@ class Refusing(FileSystem):
 
 @pytest.fixture
 def _no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr("carryover.store.files.time.sleep", lambda seconds: None)
 
 
 @pytest.mark.usefixtures("_no_waiting")

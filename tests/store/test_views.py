@@ -619,10 +619,10 @@ def test_a_hostile_file_is_read_in_time(store: Store, save: Save, bomb: str) -> 
     state = store.known().state
     store.view_path.write_text(bomb, encoding="utf-8")
 
-    started = time.perf_counter()
+    started = time.process_time()
     views.read(store.view_path, state)
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 # ---------------------------------------------------------------- edits that come meanwhile
@@ -684,7 +684,7 @@ def test_of_our_files_git_status_shows_only_the_note(
     trace.delivered(store.system, store.project.folder, at=store.now(), session="s", ids=[], tokens=1, fingerprint="f")
     pointer.write_pointer(store.system, store.project.folder, "/home/me/session.jsonl")
     one = checkpoints.Checkpoint("abcdefgh", "/f", 0, 0, 1, 1, "pi", "tui", "", "en", None)
-    checkpoints.Checkpoints(store.project.log_folder, store.system).keep(one)
+    checkpoints.Checkpoints(store.project.log_folder, store.system, store.key).keep(one)
     (store.project.folder / "carryover.log.1").touch()
     (store.project.folder / ".carryover.0123456789ab.tmp").touch()
 

@@ -244,17 +244,18 @@ function pythons(): [string, ...string[]][] {
 /** The Python that ran `carryover install pi`. */
 function installedPython(): string | undefined {
   try {
-    const { python } = JSON.parse(readFileSync(join(stateFolder(), "carryover", "pi.json"), "utf8"))
+    const { python } = JSON.parse(readFileSync(join(stateFolder(), "pi.json"), "utf8"))
     return typeof python === "string" && existsSync(python) ? python : undefined
   } catch {
     return undefined // no such file, or not ours: there are other ways to find a Python
   }
 }
 
+/** Our state folder, as `state_dir` in settings.py has it. */
 function stateFolder(): string {
-  if (process.platform === "win32") return process.env.LOCALAPPDATA ?? join(homedir(), "AppData", "Local")
-  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support")
-  return process.env.XDG_STATE_HOME || join(homedir(), ".local", "state")
+  if (process.platform === "win32") return join(process.env.LOCALAPPDATA ?? join(homedir(), "AppData", "Local"), "carryover", "state")
+  if (process.platform === "darwin") return join(homedir(), "Library", "Application Support", "carryover")
+  return join(process.env.XDG_STATE_HOME || join(homedir(), ".local", "state"), "carryover")
 }
 
 /** The Python of the environment that this package is installed in. */

@@ -134,9 +134,13 @@ class Session {
 
   async command(args: string, ctx: Context): Promise<void> {
     const [name = "", ...rest] = args.trim().split(/\s+/)
+    const show = name === "" || name === "show"
     const reply = await this.request("command", { name: name || "show", args: rest.join(" ") }, DEADLINE.command)
-    if (!reply.ok) return say(ctx, { level: "error", text: this.explain(reply) })
-    if (reply.text) say(ctx, { level: reply.level ?? "info", text: reply.text })
+    if (!reply.ok) {
+      const note = show && this.child?.failure ? this.standIn(ctx) : ""
+      return answerCommand(ctx, { level: "error", text: [note, this.explain(reply)].filter(Boolean).join("\n\n") })
+    }
+    if (reply.text) answerCommand(ctx, { level: reply.level ?? "info", text: reply.text })
     sayAll(ctx, reply.notices)
     if (reply.ask) await this.summariseVisibly(reply.ask, ctx, (notice) => say(ctx, notice))
   }
@@ -405,6 +409,12 @@ function say(ctx: Context, { level, text }: { level: Level; text: string }): voi
     if (ctx.hasUI) ctx.ui.notify(text, level)
     else if (level !== "info") process.stderr.write(`${text}\n`)
   })
+}
+
+/** Somebody asked, so there is an answer in every mode; where there is no screen it goes where the output is not. */
+function answerCommand(ctx: Context, notice: Notice): void {
+  if (ctx.hasUI) say(ctx, notice)
+  else quietly(() => process.stderr.write(`${notice.text}\n`))
 }
 
 function print(text: string): void {
