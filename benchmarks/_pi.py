@@ -93,6 +93,8 @@ def turns(host: Host, folder: Path, rounds: int, note: str) -> tuple[Sample, Sam
 def prepared(place: ClockedPlace, note: str) -> ClockedPlace:
     for name, source in (("before", BEFORE), ("behind", BEHIND), ("peer", PEER)):
         (place.root / f"{name}.ts").write_text(source, encoding="utf-8")
+    # Below a checkout, which would else be taken for the project.
+    place.extra |= {"CARRYOVER_PROJECT": str(place.project)}
     place.extra |= {"CARRYOVER_CLOCK": str(place.root / "clock"), "CARRYOVER_ECHO": ECHO}
     Memory(place.project, environ=place.environment).save(note)
     return place
