@@ -11,6 +11,9 @@ from carryover.session.exchange import Session
 from carryover.store import files
 from carryover.store.checkpoints import Checkpoint, Checkpoints
 
+#: Bytes of a transcript that are sooner counted again, after a crash, than written down at every turn.
+COUNTED_AGAIN = 256 * 1024
+
 
 class Progress:
     """
@@ -81,11 +84,23 @@ class Progress:
         Raises:
             StoreUnavailable: it cannot be written.
         """
-        if self.unsaved is not None and self.now != self._kept:
+        if self.unsaved is not None and self._is_worth_keeping():
             with files.explained("write to", self._checkpoints.folder):
                 prepare()
                 self._checkpoints.keep(self.now)
             self._kept = self.now
+
+    def _is_worth_keeping(self) -> bool:
+        """
+        Whether what is on disk does not do, or is there no more. Counts are made good by whoever reads it, from
+        ``counted`` on, so a turn that adds a few kilobytes to the transcript costs no write.
+        """
+        kept, now = self._kept, self.now
+        if kept is None or now.counted - kept.counted > COUNTED_AGAIN:
+            return True
+        if not self._checkpoints.path(now.session).exists():
+            return True
+        return now != replace(kept, users=now.users, messages=now.messages, counted=now.counted)
 
 
 def _size(file: Path | None) -> int:

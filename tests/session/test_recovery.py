@@ -217,6 +217,21 @@ def test_the_summary_of_a_dead_session_takes_its_tails_place(place: Place) -> No
     assert place.checkpoints == ["two"]
 
 
+def test_a_turn_writes_no_checkpoint_that_says_the_same_and_the_counts_are_right_all_the_same(place: Place) -> None:
+    with living() as other:
+        session = place.session("one", owner=other.pid).start()
+        session.turn(FIRST)
+        (path,) = (place.project / ".pi" / "carryover.sessions").iterdir()
+        first = path.stat().st_ino
+        for _ in range(3):
+            session.turn(SECOND)
+        assert path.stat().st_ino == first
+
+    place.next_block()
+
+    assert place.events[-1]["covers"] == [5, 8]
+
+
 def test_no_summary_is_owed_of_what_was_cleared(place: Place) -> None:
     killed(place, one=FIRST)
     place.next_block()
