@@ -63,7 +63,9 @@ _COSTS = (
     (1, re.compile("[a-z ]+")),
     (2, re.compile("[A-Z]+")),
     (3, re.compile("[\x00-\u04ff]+")),  # digits, punctuation, line ends; other Latin letters, Greek, Cyrillic
-    (4, re.compile("[\u0500-\uffff]+")),  # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners
+    # Chinese, Japanese, Korean, Arabic, Indic …; symbols, joiners. Said by what it is not: a range of 60 000
+    # characters takes more than a millisecond to compile, and every start would wait for it.
+    (4, re.compile("[^\U00010000-\U0010ffff]+")),
 )
 _COST_ASTRAL = 12  # emoji and rare ideographs
 

@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from carryover.errors import StoreUnavailable
 from carryover.memory.events import Event
@@ -23,13 +23,15 @@ from carryover.memory.state import Standing, State, fold
 from carryover.project import Project
 from carryover.settings import Settings, cache_dir, state_dir
 from carryover.store import edits, files, history, legacy, snapshot, views
-from carryover.store.checkpoints import Checkpoints
 from carryover.store.codec import next_id, signed_with
 from carryover.store.files import SYSTEM, FileSystem
 from carryover.store.log import Log
 from carryover.store.snapshot import Known
 from carryover.store.views import Kind, View
 from carryover.store.writer import Writer as Writer
+
+if TYPE_CHECKING:
+    from carryover.store.checkpoints import Checkpoints
 
 #: Our own files in ``.pi/``; the first line is for people.
 IGNORED = (
@@ -241,6 +243,8 @@ class Store:
 
     def checkpoints(self) -> Checkpoints:
         """The sessions that have not been saved yet."""
+        from carryover.store.checkpoints import Checkpoints  # who only shows the note needs none
+
         return Checkpoints(self.project.log_folder, self.system, self.key)
 
     def key(self) -> bytes | None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from carryover.completion import Answer
@@ -344,6 +344,7 @@ def test_an_item_is_lost_when_no_line_speaks_of_it(note: str, answer: str, missi
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs", "Cc", "Cf"]), min_size=1), max_size=6))
+@example(["\U00012544*\U00018cd6"])
 def test_a_note_loses_nothing_to_itself(lines: list[str]) -> None:
     note = "\n".join(f"- {line}" for line in lines)
 
