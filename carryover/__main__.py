@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from carryover.cli import run
 
-from carryover.cli import main
-
-sys.exit(main())
+run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from carryover.errors import CarryoverError
 from carryover.messages import locale_language, say
@@ -12,6 +13,16 @@ from carryover.text import clean
 
 #: Exit status: nothing found or refused; wrong use. Interrupted is the shells' own number for it.
 REFUSED, WRONG_USE, INTERRUPTED = 1, 2, 130
+
+
+def run() -> NoReturn:
+    """
+    Run one command and end the process at once: what it wrote is flushed, and to take the interpreter apart would last
+    a sixth as long again as to show the note.
+    """
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
