@@ -50,6 +50,21 @@ def print_and(*signals: int) -> Callable[[Place], int]:
     return play
 
 
+def json_normally(place: Place) -> int:
+    return place.run("--mode", "json", tool_call(NOTE), WORDS).status
+
+
+def json_and(*signals: int) -> Callable[[Place], int]:
+    def play(place: Place) -> int:
+        process = place.start("--mode", "json", tool_call(NOTE), f"{STREAM} in {place.mark}", **SILENT)
+        assert place.model.was_asked(place.mark, seconds=30)
+        for number in signals:
+            process.send_signal(number)
+        return process.wait(30)
+
+    return play
+
+
 def rpc_and(end: Callable[[Rpc], int]) -> Callable[[Place], int]:
     def play(place: Place) -> int:
         with rpc(place) as session:
@@ -118,6 +133,9 @@ ENDINGS = [
     Ending("print", "SIGINT while streaming", print_and(signal.SIGINT)),
     Ending("print", "SIGKILL while streaming", print_and(signal.SIGKILL)),
     Ending("print", "SIGTERM twice", print_and(signal.SIGTERM, signal.SIGTERM)),
+    Ending("json", "normal end", json_normally),
+    Ending("json", "SIGTERM while streaming", json_and(signal.SIGTERM)),
+    Ending("json", "SIGKILL while streaming", json_and(signal.SIGKILL)),
     Ending("rpc", "end of stdin", rpc_and(Rpc.end)),
     Ending("rpc", "SIGTERM", rpc_and(by(signal.SIGTERM))),
     Ending("rpc", "SIGHUP", rpc_and(by(signal.SIGHUP))),
@@ -188,7 +206,7 @@ def kept_as(place: Place, block: str) -> str:
 def lacking(ending: Ending, place: Place, block: str) -> str:
     if NOTE not in block:
         return "the note is not in the next block"
-    if ending.mode != "print":
+    if ending.mode not in ("print", "json"):
         return "" if WORDS in block else "the last settled turn is not in the next block"
     if len(place.events) != 1:
         return "a one-shot wrote more than the tool stored"

@@ -103,6 +103,17 @@ def test_damage_is_left_where_it_is(log: Log, lines: Lines) -> None:
     assert log.path.read_bytes() == one + b"garbage\n" + two
 
 
+@pytest.mark.parametrize("damage", [b"\0" * 40, b"\0" * 40 + b"\n", b"\n", b"\n\n", b'{"v":1,"id":"', b"glued"])
+def test_what_is_appended_after_damage_is_readable(log: Log, lines: Lines, damage: bytes) -> None:
+    one, two, three = lines("one", "two", "three")
+    log.path.write_bytes(one + damage)
+
+    log.append(two)
+    log.append(three)
+
+    assert texts(log.read()) == ["one", "two", "three"]
+
+
 def test_a_mark_at_the_start_and_foreign_line_ends_are_no_damage(log: Log, lines: Lines) -> None:
     one, two, three = lines("one", "two", "three")
     log.path.write_bytes(b"\xef\xbb\xbf" + one.replace(b"\n", b"\r\n") + two.replace(b"\n", b"\r\n"))
