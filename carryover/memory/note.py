@@ -24,8 +24,8 @@ _SAYS_DONE = re.compile(
     r"|已经?完成了?(?:的?(?:任务|事项|工作|项目|部分|内容))? ?"
     r"|完成了?(?:的(?:任务|事项|工作|项目|部分|内容))? ?)+"
 )
-#: What stands, in the casefolded text, where anything at all is finished: strokes, a box that is not empty, a word.
-_MAYBE_FINISHED = re.compile(r"~~|[\[［【](?![ \t　]*[\]］】])|done|completed|finished|完成")
+#: What stands, in the casefolded text, where anything at all is finished: strokes, a box that is not empty, a heading.
+_MAYBE_FINISHED = re.compile(r"~~|[\[［【](?![ \t　]*[\]］】])|#[^\n]*(?:done|completed|finished|完成)")
 _MARKUP = re.compile(r"[*_`~]+")
 _END_PUNCTUATION = " .,;:!?…。，；：！？、"
 

@@ -81,6 +81,7 @@ class Store:
         self._key_path = path / "key" if (path := state_dir(environ)) else None
         self._key: bytes | None = None
         self._known: Known | None = None
+        self._prepared = False
 
     # ------------------------------------------------------------ reading
 
@@ -273,12 +274,16 @@ class Store:
         Raises:
             (OSError, StoreUnavailable): a folder cannot be made, or is a link.
         """
-        for folder in {self.project.folder, self.project.log_folder}:
+        folders = {self.project.folder, self.project.log_folder}
+        if self._prepared and all(map(_is_ours, folders)):
+            return  # once for each store: a save is waited for
+        for folder in folders:
             files.make_folder(self.system, folder)
             files.sweep(self.system, folder)
             if folder.name == ".pi":
                 with suppress(StoreUnavailable, PermissionError):  # theirs to keep, and no reason not to save
                     self._ignore(folder / ".gitignore")
+        self._prepared = True
 
     def _ignore(self, path: Path) -> None:
         """Name our files in ``.pi/.gitignore``, and the file itself where it is all ours."""
@@ -293,3 +298,12 @@ class Store:
         lead = b"" if not current or current.endswith(b"\n") else b"\n"
         added = lead + "".join(f"{line}\n" for line in lines).encode()
         files.replace(self.system, path, (current or b"") + added, mode=0o644, durable=False)
+
+
+def _is_ours(folder: Path) -> bool:
+    """Whether a folder that was made is still there, and still no link."""
+    try:
+        files.refuse_unless_folder(folder)
+    except (OSError, StoreUnavailable):
+        return False
+    return True
