@@ -84,10 +84,6 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
         "{path} has conflict markers. It is left alone until they are resolved; the note on record is used.",
         "{path} 里有冲突标记。解决之前不会改动它，现在使用记录里的笔记。",
     ),
-    "start.unreadable": (
-        "{path} could not be read: {reason}",
-        "无法读取 {path}：{reason}",
-    ),
     "source.agent": ("by the agent", "Agent 写入"),
     "source.summary": ("summary of a session", "会话摘要"),
     "source.raw": ("last messages of a session", "会话的最近消息"),
@@ -363,10 +359,6 @@ MESSAGES: Mapping[str, tuple[str, str]] = {
     "status.nothing": (
         "carryover: nothing open",
         "carryover：没有未完成的事项",
-    ),
-    "status.saving": (
-        "carryover: saving",
-        "carryover：正在保存",
     ),
     "status.broken": (
         "carryover: cannot save",
